@@ -1,0 +1,59 @@
+"""When is each batch ready, and who waits?
+
+The ideal line (`simulate`, `simulate_many`, `required_depth`), its pictures (`Timeline`, `TimelineWidget`, `draw_lanes`)
+and the same line on a real DataLoader (`run_line`, `compare`). Times are in any one unit; the labs use milliseconds.
+Batches and workers are numbered from 0, as in Python and in `torch.utils.data`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from labkit.pipeline.jitter import jittered
+from labkit.pipeline.line import simulate
+from labkit.pipeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from labkit.pipeline.comparison import Comparison as Comparison
+    from labkit.pipeline.comparison import compare as compare
+    from labkit.pipeline.depth import required_depth as required_depth
+    from labkit.pipeline.drawing import draw_lanes as draw_lanes
+    from labkit.pipeline.real import LineRun as LineRun
+    from labkit.pipeline.real import run_line as run_line
+    from labkit.pipeline.replications import Replications as Replications
+    from labkit.pipeline.replications import simulate_many as simulate_many
+    from labkit.pipeline.widget import TimelineWidget as TimelineWidget
+
+_LATER = {  # name -> module, imported on first use: these bring torch, numpy, matplotlib or anywidget along
+    "Comparison": "comparison",
+    "LineRun": "real",
+    "Replications": "replications",
+    "TimelineWidget": "widget",
+    "compare": "comparison",
+    "draw_lanes": "drawing",
+    "required_depth": "depth",
+    "run_line": "real",
+    "simulate_many": "replications",
+}
+
+__all__ = [
+    "Comparison",
+    "LineRun",
+    "Replications",
+    "Timeline",
+    "TimelineWidget",
+    "compare",
+    "draw_lanes",
+    "jittered",
+    "required_depth",
+    "run_line",
+    "simulate",
+    "simulate_many",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"labkit.pipeline.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'labkit.pipeline' has no attribute {name!r}")

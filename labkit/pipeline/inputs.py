@@ -1,0 +1,103 @@
+"""What a caller may hand over: times as a number or a sequence, and whole numbers, checked once and named when wrong."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence, Sized
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+from labkit.errors import UsageError
+
+Times: TypeAlias = float | Sequence[float] | Any
+"""One time for every batch, or a sequence of times: list, tuple, NumPy array, pandas Series, torch tensor."""
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """`value` as an int of at least `least`; UsageError otherwise. A float such as 4.0 isn't a whole number here."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise UsageError(f"{name} is {value!r}: give a whole number, {least} or more")
+    if value < least:
+        raise UsageError(f"{name} is {value}: give a whole number, {least} or more")
+    return int(value)
+
+
+def number(name: str, value: Any) -> float:
+    """`value` as a float, 0 or more and finite; UsageError otherwise."""
+    if isinstance(value, (str, bytes, bool)) or not isinstance(value, (Real, float)):
+        raise UsageError(f"{name} is {value!r}: times must be numbers, 0 or more")
+    time = float(value)
+    if not (0.0 <= time < math.inf):
+        raise UsageError(f"{name} is {time}: times must be finite, 0 or more")
+    return time
+
+
+def columns(prepare: Times, train: Times, batches: int | None) -> tuple[list[float], list[float]]:
+    """Both times as lists of floats of one length, a number standing for every batch.
+
+    Raises:
+        UsageError: a value isn't a time, the lengths differ, a sequence is empty, or `batches` is missing or contradicts.
+    """
+    size = None if batches is None else whole("batches", batches, 1)
+    first, second = _times("prepare", prepare), _times("train", train)
+    if isinstance(first, list) and isinstance(second, list) and len(first) != len(second):
+        raise UsageError(
+            f"prepare has {len(first)} times and train has {len(second)}: give one of each for every batch"
+        )
+    for name, times in (("prepare", first), ("train", second)):
+        if isinstance(times, list):
+            if size is not None and size != len(times):
+                raise UsageError(f"batches is {size} but {name} has {len(times)} times: leave batches out")
+            size = len(times)
+    if size is None:
+        raise UsageError("batches is missing: give batches=4, say, or a sequence of times for prepare or train")
+    return _spread(first, size), _spread(second, size)
+
+
+def sequence(name: str, values: Iterable[Any]) -> list[float]:
+    """A sequence of times as a list of floats; UsageError names the first value that isn't one."""
+    import numpy as np  # here, because the command line needs only numbers and stays instant without it
+
+    if hasattr(values, "__array__"):
+        detach = getattr(values, "detach", None)  # a torch tensor that needs gradients refuses conversion otherwise
+        found = np.asarray(detach().cpu() if detach else values)
+        if found.ndim != 1:
+            raise UsageError(f"{name} has shape {found.shape}: give one time for each batch, in one dimension")
+        if found.dtype.kind not in "iuf":
+            return sequence(name, found.tolist())
+        block = np.ascontiguousarray(found, dtype=np.float64)
+    else:
+        values = values if isinstance(values, (list, tuple)) else list(values)
+        try:
+            block = np.frombuffer(array("d", values)) if values else np.empty(0)
+        except (TypeError, OverflowError):
+            for i, value in enumerate(values):
+                number(f"{name}[{i}]", value)
+            raise UsageError(f"{name} holds something that isn't a number: times must be numbers, 0 or more") from None
+    if not len(block):
+        raise UsageError(f"{name} is empty: give at least one time")
+    good = (block >= 0.0) & (block < math.inf)
+    if not good.all():
+        i = int(np.argmin(good))
+        number(f"{name}[{i}]", float(block[i]))
+    result: list[float] = block.tolist()
+    return result
+
+
+def _times(name: str, value: Times) -> float | list[float]:
+    if isinstance(value, (str, bytes, dict, set)):
+        raise UsageError(f"{name} is {value!r}: give a number or a sequence of numbers")
+    if isinstance(value, Sized) and not hasattr(value, "__array__"):
+        return sequence(name, value)  # type: ignore[arg-type]
+    if hasattr(value, "__array__") and getattr(value, "ndim", 0):
+        return sequence(name, value)
+    if hasattr(value, "__array__") and hasattr(value, "item"):
+        value = value.item()  # a NumPy or torch scalar
+    if isinstance(value, Iterable):
+        return sequence(name, value)
+    return number(name, value)
+
+
+def _spread(times: float | list[float], size: int) -> list[float]:
+    return times if isinstance(times, list) else [times] * size
