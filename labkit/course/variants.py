@@ -1,7 +1,7 @@
 """Own numbers for every learner and exercise: one seed each, the same after every restart.
 
-A seed is HMAC-SHA256 (RFC 2104), under the course key, of learner, exercise and purpose. A class that sets its own key draws
-figures that nobody outside can compute; without one the key is public, so that a learner alone gets figures too.
+A seed is HMAC-SHA256 (RFC 2104), under the course key, of learner, exercise and purpose. A class that sets its own key
+draws figures that nobody outside can compute; without one the key is public, so that a learner alone gets figures too.
 """
 
 from __future__ import annotations
