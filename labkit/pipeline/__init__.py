@@ -1,8 +1,8 @@
 """When is each batch ready, and who waits?
 
-The ideal line (`simulate`, `simulate_many`, `required_depth`), its pictures (`Timeline`, `TimelineWidget`, `draw_lanes`)
-and the same line on a real DataLoader (`run_line`, `compare`). Times are in any one unit; the labs use milliseconds.
-Batches and workers are numbered from 0, as in Python and in `torch.utils.data`.
+The ideal line (`simulate`, `simulate_many`, `required_depth`), its pictures (`Timeline`, `TimelineWidget`,
+`draw_lanes`) and the same line on a real DataLoader (`run_line`, `compare`). Times are in any one unit; the labs use
+milliseconds. Batches and workers are numbered from 0, as in Python and in `torch.utils.data`.
 """
 
 from __future__ import annotations

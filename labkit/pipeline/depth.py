@@ -17,10 +17,10 @@ def required_depth(prepare: Times, train: Times) -> int:
         train: time to train on each batch, likewise.
 
     Raises:
-        UsageError: a value can't be used, or both are single numbers (then depth changes nothing: the answer is 0).
+        UsageError: a value can't be used, or both are single numbers, which say nothing about swings.
 
-    A trainer wait never grows with depth, so bisection finds the least one. It starts from the backlog: the most by which
-    preparing falls behind training over any stretch of batches, in units of one train time.
+    A trainer wait never grows with depth, so bisection finds the least one. It starts from the backlog: the most by
+    which preparing falls behind training over any stretch of batches, in units of one train time.
     """
     prepare, train = columns(prepare, train, None)
     _, free = recurrence(prepare, train, None, 1, 0.0)

@@ -56,9 +56,9 @@ def draw_lanes(
     """Intervals on named lanes, top to bottom, over one time axis.
 
     Args:
-        lanes: (name, intervals) pairs; an interval is (start, end[, label[, style]]) with a style of `STYLES`: "prepare",
-            "train", "wait", "blocked", "queue" or "plain". A label may be a tuple: the first one that fits is written,
-            none if none fits.
+        lanes: (name, intervals) pairs; an interval is (start, end[, label[, style]]) with a style of `STYLES`:
+            "prepare", "train", "wait", "blocked", "queue" or "plain". A label may be a tuple: the first one that fits
+            is written, none if none fits.
         marks: (time, label) pairs, drawn as vertical lines.
         title: one line above the picture.
         unit: the unit on the time axis.
@@ -113,7 +113,7 @@ def draw_lanes(
 
 
 def timeline_lanes(timeline: Timeline, batches: int | None = None) -> list[Lane]:
-    """A timeline's first `batches` (all by default) as rows for `draw_lanes`: the workers' lanes, then the trainer's."""
+    """A timeline's first `batches` (all by default) as rows for `draw_lanes`: the workers' lanes, then the trainer."""
     count = min(len(timeline), batches or len(timeline))
     used = min(timeline.workers, count)
     workers: list[list[tuple[float, float, Any, str]]] = [[] for _ in range(used)]

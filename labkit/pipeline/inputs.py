@@ -1,10 +1,10 @@
-"""What a caller may hand over: times as a number or a sequence, and whole numbers, checked once and named when wrong."""
+"""What a caller may hand over: times as a number or a sequence, and whole numbers; checked once, named when wrong."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -29,7 +29,8 @@ def number(name: str, value: Any) -> float:
         raise UsageError(f"{name} is {value!r}: times must be numbers, 0 or more")
     time = float(value)
     if not (0.0 <= time < math.inf):
-        raise UsageError(f"{name} is {time}: times must be finite, 0 or more")
+        rule = "0 or more" if time < 0.0 else "finite numbers"
+        raise UsageError(f"{name} is {time}: times must be {rule}")
     return time
 
 
@@ -37,7 +38,7 @@ def columns(prepare: Times, train: Times, batches: int | None) -> tuple[list[flo
     """Both times as lists of floats of one length, a number standing for every batch.
 
     Raises:
-        UsageError: a value isn't a time, the lengths differ, a sequence is empty, or `batches` is missing or contradicts.
+        UsageError: a value isn't a time, the lengths differ, a sequence is empty, or `batches` is missing or differs.
     """
     size = None if batches is None else whole("batches", batches, 1)
     first, second = _times("prepare", prepare), _times("train", train)
@@ -60,15 +61,14 @@ def sequence(name: str, values: Iterable[Any]) -> list[float]:
     import numpy as np  # here, because the command line needs only numbers and stays instant without it
 
     if hasattr(values, "__array__"):
-        detach = getattr(values, "detach", None)  # a torch tensor that needs gradients refuses conversion otherwise
-        found = np.asarray(detach().cpu() if detach else values)
+        found = as_array(values)
         if found.ndim != 1:
             raise UsageError(f"{name} has shape {found.shape}: give one time for each batch, in one dimension")
         if found.dtype.kind not in "iuf":
             return sequence(name, found.tolist())
         block = np.ascontiguousarray(found, dtype=np.float64)
     else:
-        values = values if isinstance(values, (list, tuple)) else list(values)
+        values = list(values)
         try:
             block = np.frombuffer(array("d", values)) if values else np.empty(0)
         except (TypeError, OverflowError):
@@ -85,18 +85,19 @@ def sequence(name: str, values: Iterable[Any]) -> list[float]:
     return result
 
 
-def _times(name: str, value: Times) -> float | list[float]:
+def as_array(values: Any) -> Any:
+    """`values` as a NumPy array; a torch tensor with gradients or on a GPU included."""
+    import numpy as np
+
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def _times(name: str, value: Any) -> float | list[float]:
     if isinstance(value, (str, bytes, dict, set)):
         raise UsageError(f"{name} is {value!r}: give a number or a sequence of numbers")
-    if isinstance(value, Sized) and not hasattr(value, "__array__"):
-        return sequence(name, value)  # type: ignore[arg-type]
-    if hasattr(value, "__array__") and getattr(value, "ndim", 0):
-        return sequence(name, value)
-    if hasattr(value, "__array__") and hasattr(value, "item"):
-        value = value.item()  # a NumPy or torch scalar
-    if isinstance(value, Iterable):
-        return sequence(name, value)
-    return number(name, value)
+    if hasattr(value, "__array__"):  # NumPy, pandas, torch; their scalars have no dimensions
+        return sequence(name, value) if value.ndim else number(name, value.item())
+    return sequence(name, value) if isinstance(value, Iterable) else number(name, value)
 
 
 def _spread(times: float | list[float], size: int) -> list[float]:

@@ -18,7 +18,7 @@ def jittered(time: float, batches: int, amount: float, seed: int) -> list[float]
     Raises:
         UsageError: a value is outside these ranges.
 
-    The generator is mulberry32 (Tommy Ettinger, public domain): 32-bit integer steps only, so JavaScript gets the same bits.
+    The generator is mulberry32 (Tommy Ettinger, public domain): steps on 32-bit integers, so JavaScript gets the same.
     """
     time, count = number("time", time), whole("batches", batches, 1)
     if isinstance(amount, (str, bytes, bool)) or not 0 <= amount <= 1:

@@ -8,9 +8,10 @@ For batch i (times before the first batch are 0):
     train starts     G_i = max(F_i, E_{i-1}) + get_cost
     train ends       E_i = G_i + train_i
 
-With K = 0 the worker keeps its batch until the trainer takes it (D_i = G_i). With one worker this is the textbook line with
-a bounded queue and blocking after service. PyTorch's DataLoader hands out W * prefetch_factor credits and returns one with
-each delivery (`torch/utils/data/dataloader.py`, `_try_put_index`): the same line with K = W * prefetch_factor - W.
+With K = 0 the worker keeps its batch until the trainer takes it (D_i = G_i). With one worker this is the textbook line
+with a bounded queue and blocking after service. PyTorch's DataLoader hands out W * prefetch_factor credits and returns
+one with each delivery (`torch/utils/data/dataloader.py`, `_try_put_index`): the same line with
+K = W * prefetch_factor - W.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def simulate(
         prepare: time to prepare a batch: one number for all, or one per batch. Any unit, the same everywhere.
         train: time to train on a batch, likewise.
         batches: how many batches; needed when both times are numbers.
-        depth: finished batches that may wait for the trainer; None for no limit. With several workers, batch i is handed
-            over once batch i - depth has been taken, so order is kept and no worker overtakes.
+        depth: finished batches that may wait for the trainer; None for no limit. With several workers, batch i is
+            handed over once batch i - depth has been taken, so order is kept and no worker overtakes.
         workers: workers that prepare at the same time; batch i belongs to worker i mod workers.
         prefetch_factor: DataLoader's setting, in place of depth: workers * prefetch_factor batches are out at a time.
         get_cost: time the trainer's process spends on fetching one batch that is ready.
@@ -67,7 +68,7 @@ def settings(depth: int | None, workers: int, prefetch_factor: int | None) -> tu
 def recurrence(
     prepare: list[float], train: list[float], depth: int | None, workers: int, get_cost: float
 ) -> tuple[list[float], list[float]]:
-    """(D, G) of every batch: when it is handed over and when training on it starts. No checks; the loop is all there is."""
+    """(D, G) of every batch: when it is handed over and when training on it starts. No checks."""
     starts: list[float] = []
     queued: list[float] = starts if depth == 0 else []
     add_start, add_queued = starts.append, queued.append

@@ -15,7 +15,7 @@ _MICROSECONDS = 1000.0  # the format counts microseconds; a timeline counts mill
 
 
 def trace(timeline: Timeline) -> dict[str, Any]:
-    """The trace as a JSON-ready dict: one named lane (thread) a worker, one for the trainer; waits are slices of their own.
+    """The trace as a JSON-ready dict: a named lane (thread) for each worker and the trainer; waits are slices too.
 
     The time a batch spends in the queue is left out: those intervals overlap, and a lane's slices must not.
     """

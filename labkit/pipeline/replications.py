@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import number
+from labkit.pipeline.inputs import as_array, number
 from labkit.pipeline.line import settings
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ def simulate_many(
         ) from None
     if not runs or not batches:
         raise UsageError(f"times have shape {(runs, batches)}: give at least one replication and one batch")
-    # Batch by batch means row by row: with replications side by side in memory, every operation reads one stretch of it.
+    # Replications side by side in memory: every operation, one batch of all runs, reads one stretch of it.
     waits = np.empty((batches, runs))
     makespans = _run(_by_batch(p, batches), _by_batch(c, batches), depth, workers, get, waits)
     return Replications(makespans, waits.T)
@@ -98,9 +98,8 @@ def _run(prepare: Floats, train: Floats, depth: int | None, workers: int, get: f
 
 def _times(name: str, values: Any) -> Floats:
     """`values` as an array of two dimensions, checked."""
-    detach = getattr(values, "detach", None)
     try:
-        found = np.asarray(detach().cpu() if detach else values)
+        found = as_array(values)
     except ValueError:
         raise UsageError(f"{name} has rows of unequal length: give one time for each batch in every row") from None
     if found.dtype.kind not in "iuf":

@@ -24,20 +24,6 @@ class Timeline:
     Only what the loop must keep is stored; every other column is worked out on first use, so a long line costs little.
 
     Attributes:
-        prepare: time each batch takes to prepare. Large against train / workers: the trainer will wait.
-        train: time each batch takes to train on. Large against prepare / workers: the workers will be blocked.
-        prepare_start: when a worker begins a batch.
-        prepare_end: when the batch is finished.
-        queued: when the worker hands it over and is free. Later than prepare_end: the queue was full.
-        train_start: when training on it starts (fetching it, `get_cost`, comes before).
-        train_end: when training on it ends.
-        waits: time the trainer is idle before each batch, `get_cost` included. The first one fills the line; later ones
-            say that preparing can't keep up at that moment.
-        blocked: time a worker holds a finished batch because the queue is full. Large: the workers aren't the limit.
-        makespan: when the last batch is trained on; the whole run.
-        serial: what the run would take with nothing overlapped: all prepare and train times, summed.
-        fill: the first wait. Paid once a run, whatever the queue.
-        stall: all waits after the first, summed. Large: the line is limited by preparing.
         depth: finished batches that may wait, None for no limit.
         workers: workers that prepare at the same time.
         get_cost: time to fetch one ready batch.
@@ -52,9 +38,11 @@ class Timeline:
     get_cost: float = field(kw_only=True)
 
     def __len__(self) -> int:
+        """How many batches."""
         return len(self._starts)
 
     def __eq__(self, other: object) -> bool:
+        """Same times and settings."""
         if not isinstance(other, Timeline):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__dataclass_fields__)
@@ -63,64 +51,80 @@ class Timeline:
 
     @cached_property
     def prepare(self) -> tuple[float, ...]:
+        """Time each batch takes to prepare. Large against train * workers: the trainer will wait."""
         return tuple(self._prepare)
 
     @cached_property
     def train(self) -> tuple[float, ...]:
+        """Time each batch takes to train on. Large against prepare / workers: the workers will be blocked."""
         return tuple(self._train)
 
     @cached_property
     def prepare_start(self) -> tuple[float, ...]:
+        """When a worker begins each batch."""
         head = min(self.workers, len(self))
         return (0.0,) * head + tuple(self._queued[: len(self) - head])
 
     @cached_property
     def prepare_end(self) -> tuple[float, ...]:
+        """When each batch is finished."""
         return tuple(s + p for s, p in zip(self.prepare_start, self._prepare, strict=True))
 
     @cached_property
     def queued(self) -> tuple[float, ...]:
+        """When each batch is handed over and its worker is free. Later than prepare_end: the queue was full."""
         return tuple(self._queued)
 
     @cached_property
     def train_start(self) -> tuple[float, ...]:
+        """When training on each batch starts; fetching it, `get_cost`, comes before."""
         return tuple(self._starts)
 
     @cached_property
     def train_end(self) -> tuple[float, ...]:
+        """When training on each batch ends."""
         return tuple(g + c for g, c in zip(self._starts, self._train, strict=True))
 
     @cached_property
     def waits(self) -> tuple[float, ...]:
+        """Time the trainer is idle before each batch, `get_cost` included.
+
+        The first one fills the line; later ones say that preparing couldn't keep up at that moment.
+        """
         return tuple(g - e for g, e in zip(self._starts, (0.0, *self.train_end[:-1]), strict=True))
 
     @cached_property
     def blocked(self) -> tuple[float, ...]:
+        """Time each batch stays in its worker's hands because the queue is full. Large: workers aren't the limit."""
         return tuple(d - f for d, f in zip(self._queued, self.prepare_end, strict=True))
 
     @property
     def makespan(self) -> float:
+        """When the last batch is trained on: the length of the whole run."""
         return self._starts[-1] + self._train[-1]
 
     @cached_property
     def serial(self) -> float:
+        """What the run would take with nothing overlapped: all prepare and train times, summed."""
         return math.fsum(self._prepare) + math.fsum(self._train)
 
     @property
     def fill(self) -> float:
+        """The first wait. Paid once a run, whatever the queue."""
         return self._starts[0]
 
     @cached_property
     def stall(self) -> float:
+        """All waits after the first, summed. Large: the line is limited by preparing."""
         return math.fsum(self.waits[1:])
 
     def frame(self) -> pd.DataFrame:
         """Every interval as a row: batch, stage, start, end, lane; ordered by batch, then by stage.
 
         Stages: `prepare` and `blocked` (lane "worker 0", "worker 1", ...), `queue` (lane "queue"; finished and waiting,
-        from prepare_end until the trainer fetches it), `wait` and `train` (lane "trainer"). `prepare` and `train` are there
-        for every batch, the others where they last longer than 0. A `blocked` interval lies inside a `queue` one: the
-        batch waits in its worker's hands.
+        from prepare_end until the trainer fetches it), `wait` and `train` (lane "trainer"). `prepare` and `train` are
+        there for every batch, the others where they last longer than 0. A `blocked` interval lies inside a `queue` one:
+        the batch waits in its worker's hands.
         """
         import pandas as pd
 
@@ -152,6 +156,7 @@ class Timeline:
         )
 
     def __repr__(self) -> str:
+        """The summary, so that a bare `timeline` at the end of a cell says what it is."""
         return f"Timeline({self.summary()})"
 
     def plot(self, *, title: str | None = None, unit: str = "ms") -> Picture:
