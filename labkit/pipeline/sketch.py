@@ -1,0 +1,199 @@
+"""Drawings of what a person says about a line: their totals, waits, times, rates and depths, right or wrong.
+
+Each takes plain values or a function, draws exactly that, and never the truth in its place. What can't be drawn
+(an answer that is still open, a word where a number belongs) gives an empty picture that says so.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from labkit import picture
+from labkit.picture import Picture
+from labkit.pipeline.drawing import Lane, draw_lanes, timeline_lanes
+from labkit.pipeline.line import simulate
+
+P = ParamSpec("P")
+
+
+def _or_nothing(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Where an answer can't be drawn yet, say so in a picture of its own instead of raising."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        try:
+            return draw(*args, **kwargs)
+        except NotImplementedError:
+            return _nothing("nothing to draw yet: the answer is still open")
+        except Exception as error:  # a learner's function may raise anything; the check names it
+            if any(value is ... for value in (*args, *kwargs.values())):
+                return _nothing("nothing to draw yet: the answer is still open")
+            return _nothing(f"this answer can't be drawn ({type(error).__name__}: {error})"[:160])
+
+    return drawn
+
+
+def _nothing(why: str) -> Picture:
+    figure = Figure(figsize=(9.6, 0.9), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.text(0.01, 0.5, why, fontsize=10, va="center")
+    return Picture(figure, why)
+
+
+def _end_to_end(times: Sequence[float], style: str) -> list[tuple[float, float, str, str]]:
+    items, now = [], 0.0
+    for i, time in enumerate(times):
+        items.append((now, now + time, str(i), style))
+        now += time
+    return items
+
+
+@_or_nothing
+def sketch_busy(train: float, busy: float) -> Picture:
+    """One batch's train time, and a person's total beside it on the same scale."""
+    lanes: list[Lane] = [
+        ("one batch", [(0, train, f"{train:g}", "train")]),
+        ("your answer", [(0, busy, f"{busy:g} ms", "plain")]),
+    ]
+    return draw_lanes(
+        lanes, title="Your total beside one batch", alt=f"One batch takes {train:g} ms; you say {busy:g} ms."
+    )
+
+
+@_or_nothing
+def sketch_totals(batches: int, prepare: float, train: float, serial: float, overlapped: float) -> Picture:
+    """Each stage's blocks laid end to end, and a person's two totals on the same scale."""
+    lanes: list[Lane] = [
+        ("prepare, end to end", _end_to_end([prepare] * batches, "prepare")),
+        ("train, end to end", _end_to_end([train] * batches, "train")),
+        ("your overlapped", [(0, overlapped, f"{overlapped:g} ms", "plain")]),
+        ("your serial", [(0, serial, f"{serial:g} ms", "plain")]),
+    ]
+    alt = (
+        f"All prepare blocks end to end take {batches * prepare:g} ms, all train blocks {batches * train:g} ms. "
+        f"You say overlapped {overlapped:g} ms, serial {serial:g} ms."
+    )
+    return draw_lanes(lanes, title="Your totals beside the work of each stage", alt=alt)
+
+
+@_or_nothing
+def sketch_waits(prepare: Sequence[float], train: float, waits: Sequence[Sequence[float]]) -> Picture:
+    """A person's waits on the trainer's lane, the train blocks put into the gaps between them.
+
+    Right waits make each train block start at or after the end of its prepare block; wrong ones show a block that
+    starts before its batch exists, or a wait although the batch is there.
+    """
+    left = [(float(start), float(end)) for start, end in waits]
+    trainer: list[tuple[Any, ...]] = [(s, e, (f"wait {e - s:g}", f"{e - s:g}"), "wait") for s, e in left]
+    now, starts = 0.0, []
+    for i in range(len(prepare)):
+        while left and left[0][0] <= now + 1e-9:
+            now = max(now, left.pop(0)[1])
+        starts.append(now)
+        trainer.append((now, now + train, str(i), "train"))
+        now += train
+    worker = _end_to_end(prepare, "prepare")
+    early = [i for i, start in enumerate(starts) if start < worker[i][1] - 1e-9]
+    verdict = (
+        f"batch {early[0]} would be trained before it is prepared" if early else "every batch exists when it is trained"
+    )
+    return draw_lanes(
+        [("worker", worker), ("trainer, with your waits", trainer)],
+        title=f"Your waits: {verdict}",
+        alt=f"Your waits: {', '.join(f'{s:g} to {e:g}' for s, e in waits) or 'none'}; with them, {verdict}.",
+    )
+
+
+@_or_nothing
+def sketch_times(
+    train_times: Callable[[list[float], list[float], int], Any],
+    prepare: Sequence[float],
+    train: Sequence[float],
+    depth: int,
+) -> Picture:
+    """The (start, finish) pairs that a person's function gives for a line, its gaps hatched as waits."""
+    times = [(float(s), float(e)) for s, e in train_times(list(prepare), list(train), depth)]
+    trainer: list[tuple[Any, ...]] = []
+    now = 0.0
+    for i, (start, finish) in enumerate(times):
+        if start > now:
+            trainer.append((now, start, (f"wait {start - now:g}", f"{start - now:g}"), "wait"))
+        trainer.append((start, finish, str(i), "train"))
+        now = max(now, finish)
+    lanes: list[Lane] = [
+        ("prepare, end to end", _end_to_end(prepare, "prepare")),
+        ("trainer, by your function", trainer),
+    ]
+    spans = ", ".join(f"{s:g} to {e:g}" for s, e in times)
+    return draw_lanes(lanes, title=f"Your times at depth {depth}", alt=f"Your function trains at {spans}.")
+
+
+@_or_nothing
+def sketch_rate(ms_per_batch: Callable[[float, float, int], float], prepare: float, train: float) -> Picture:
+    """A person's ms per batch against the number of workers, beside a long simulated line."""
+    workers = list(range(1, 9))
+    yours = [float(ms_per_batch(prepare, train, w)) for w in workers]
+    lines = []
+    for w in workers:
+        ends = simulate(prepare, train, batches=240 * w, workers=w).train_end
+        lines.append((ends[-1] - ends[120 * w - 1]) / (120 * w))
+    table = pd.DataFrame({"workers": workers, "your answer (ms)": yours, "simulated line (ms)": lines})
+    figure, axes = _axes("workers", "ms a batch", f"prepare {prepare:g} ms, train {train:g} ms")
+    axes.plot(workers, lines, "o", color=picture.BLUE, markersize=9, fillstyle="none", label="simulated line")
+    axes.plot(workers, yours, "x--", color=picture.RED, markersize=7, label="your answer")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    apart = [w for w, a, b in zip(workers, yours, lines, strict=True) if abs(a - b) > 0.01 * b]
+    alt = f"ms a batch for 1 to 8 workers: your answer {'leaves the simulated line at ' + str(apart) if apart else 'lies on the simulated line'}."
+    return Picture(figure, alt, table)
+
+
+@_or_nothing
+def sketch_depth(
+    least_depth: Callable[[list[float], list[float]], int], prepare: Sequence[float], train: Sequence[float]
+) -> Picture:
+    """The wait that is left at each depth on one trace, and the depth a person's function picks."""
+    picked = int(least_depth(list(prepare), list(train)))
+    depths = list(range(max(8, min(picked, 60)) + 1))
+    stalls = [simulate(prepare, train, depth=depth).stall for depth in depths]
+    figure, axes = _axes("depth", "ms of waiting after the first batch", f"Your function picks depth {picked}")
+    axes.bar(depths, stalls, color="white", edgecolor=picture.RED, hatch="////", label="wait left at this depth")
+    axes.axvline(picked, color="black", linestyle=(0, (4, 2)), label="your depth")
+    axes.legend(frameon=False)
+    alt = f"Wait after the first batch at depth 0, 1, 2...: {', '.join(f'{s:g}' for s in stalls)} ms. You pick depth {picked}."
+    return Picture(figure, alt, pd.DataFrame({"depth": depths, "wait after the first (ms)": stalls}))
+
+
+@_or_nothing
+def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bool]) -> Picture:
+    """The lines about which a person has said whether more depth helps, each at its present depth."""
+    lanes: list[Lane] = []
+    said = {letter: claim for letter, claim in claims.items() if type(claim) is bool and letter in lines}
+    if not said:
+        raise NotImplementedError
+    for letter, claim in said.items():
+        line = lines[letter]
+        run = simulate(line["prepare"], line["train"], batches=len(line["prepare"]), depth=line["depth"])
+        worker, trainer = timeline_lanes(run)
+        lanes += [(f"{letter} worker", worker[1]), (f"{letter} trainer: {'helps' if claim else 'no help'}", trainer[1])]
+    alt = f"At their present depth, the lines {', '.join(said)}. You say: " + ", ".join(
+        f"{letter} {'more depth helps' if claim else 'no help'}" for letter, claim in said.items()
+    )
+    return draw_lanes(lanes, title="The lines you have answered, at their present depth", alt=alt + ".")
+
+
+def _axes(x: str, y: str, title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
