@@ -51,7 +51,7 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 // ---- words and numbers ----
 
-const short = (value) => String(Number(value.toPrecision(4)));
+const short = (value, digits = 4) => String(Number(value.toPrecision(digits)));
 const SETTINGS = ["prepare", "train", "batches", "depth", "workers", "jitter"];
 const MOST = 200; // batches drawn; more would be thinner than a pixel
 
@@ -123,8 +123,10 @@ function drawing(line, { workers, unit, id, width, words }) {
     if (kind === "wait" || kind === "blocked") rect.style.fill = `url(#${id}-${kind})`;
     svg.append(rect);
     const text = labels.find((label) => label && label.length * CHARACTER + 2 <= size);
-    const middle = { x: LEFT + ((start + end) / 2) * scale, y: lane * LANE + 4 + BAR / 2, class: `lk-text lk-on-${kind}` };
-    if (text) svg.append(shape("text", middle, text));
+    if (!text) return;
+    const x = LEFT + ((start + end) / 2) * scale, y = lane * LANE + 4 + BAR / 2, room = text.length * CHARACTER;
+    if (kind === "wait") svg.append(shape("rect", { x: x - room / 2, y: y - 9, width: room, height: 18, class: "lk-plate" }));
+    svg.append(shape("text", { x, y, class: `lk-text lk-on-${kind}` }, text));
   };
   const name = (lane, text) => svg.append(shape("text", { x: LEFT - 10, y: lane * LANE + 4 + BAR / 2, class: "lk-lane" }, text));
   for (let w = 0; w < used; w++) name(w, workers === 1 ? "worker" : `worker ${w}`);
@@ -134,7 +136,7 @@ function drawing(line, { workers, unit, id, width, words }) {
     bar("prepare", lane, line.prepareStart[i], line.prepareEnd[i], String(i));
     if (line.blocked[i] > 0) bar("blocked", lane, line.prepareEnd[i], line.queued[i], "");
     if (line.waits[i] > 0) {
-      const size = short(line.waits[i]);
+      const size = short(line.waits[i], 3);
       bar("wait", used, line.trainStart[i] - line.waits[i], line.trainStart[i], `${i ? "wait" : "first wait"} ${size}`, size);
     }
     bar("train", used, line.trainStart[i], line.trainEnd[i], String(i));
@@ -223,7 +225,8 @@ function render({ model, el }) {
   const note = node("p", { class: "lk-note" });
   const controls = node("div", { class: "lk-controls", role: "group", "aria-label": "Settings of the line" },
     ...SETTINGS.map((name) => sliders[name].row));
-  const root = node("div", { class: "labkit-timeline" }, controls, words, stage, legend(id), note, details);
+  // JupyterLab takes arrow keys, Space and Enter for its own commands, unless an element keeps them.
+  const root = node("div", { class: "labkit-timeline", "data-lm-suppress-shortcuts": "true" }, controls, words, stage, legend(id), note, details);
   el.append(root);
 
   let line;
