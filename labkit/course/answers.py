@@ -36,7 +36,7 @@ class Extraction:
     _cells: dict[str, tuple[str, ...]]  # exercise id -> its answer cells in the pristine lab
 
     def require(self, exercise_id: str) -> dict[str, str]:
-        """The sources that answer one exercise. UsageError where it is not in the lab, or an answer cell was deleted."""
+        """The sources that answer one exercise. UsageError where the lab lacks it, or an answer cell was deleted."""
         if exercise_id not in self._cells:
             raise UsageError(f"no exercise {exercise_id!r}: this lab has {', '.join(self._cells) or 'none'}")
         gone = [cell for cell in self._cells[exercise_id] if cell in self.missing]

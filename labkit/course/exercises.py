@@ -7,6 +7,7 @@ exercise carries the rest in its text: a `### ` heading, then the line
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -88,9 +89,40 @@ class Exercise:
 
 
 def cell_id(exercise: str, role: str, number: int = 1) -> str:
-    """The id that a cell of an exercise carries: `pipeline-makespan-answer`; a second one `pipeline-makespan-answer-2`."""
+    """The id that a cell of an exercise carries: `pipeline-makespan-answer`, a second one `pipeline-makespan-answer-2`.
+
+    Every . and _ of the exercise's id becomes -.
+    """
     stem = exercise.replace(".", "-").replace("_", "-")
     return f"{stem}-{role}" if number == 1 else f"{stem}-{role}-{number}"
+
+
+def is_unanswered(source: str) -> bool:
+    """Whether a code cell still waits for its answer: `name = ...`, a body of `...` or `raise NotImplementedError`."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # unfinished, or an IPython magic: go by the text
+        return "NotImplementedError" in source or re.search(r"(^|[=(,\[\s])\.\.\.\s*($|[),\]#])", source) is not None
+    return any(_waits(node) for node in ast.walk(tree))
+
+
+def _waits(node: ast.AST) -> bool:
+    match node:
+        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
+            return True
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Expr(value=value):
+            return _ellipsis(value)
+    return False
+
+
+def _ellipsis(value: ast.expr) -> bool:
+    """`...`, or a tuple, list or dictionary with a `...` in it."""
+    match value:
+        case ast.Constant():
+            return value.value is Ellipsis
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return any(_ellipsis(part) for part in parts)
+    return False
 
 
 def has_header_line(source: str) -> bool:

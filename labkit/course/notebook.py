@@ -97,10 +97,6 @@ def read_notebook(path: str | Path) -> dict[str, Any]:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{name} can't be read: {error.strerror or error}") from None
-    except ValueError as error:  # a null byte in the path
-        if isinstance(error, UsageError):
-            raise
-        raise UsageError(f"{name!r} can't be read: {error}") from None
     if len(raw) > MAX_BYTES:
         size = f"over {MAX_BYTES // 1_000_000} MB"
         raise UsageError(f"{name} is {size}: clear its outputs (Edit > Clear Outputs of All Cells) and save it again")
@@ -170,7 +166,7 @@ def _text(value: object) -> str:
 
 
 def cells_of(notebook: Mapping[str, Any], *, where: str) -> tuple[Cell, ...]:
-    """The cells of a notebook read by `read_notebook`. UsageError names the notebook and the place of a malformed one."""
+    """The cells of a notebook read by `read_notebook`. UsageError names the notebook and a malformed cell's place."""
     try:
         return tuple(cell_of(raw, index) for index, raw in enumerate(notebook["cells"]))
     except UsageError as error:
@@ -178,7 +174,7 @@ def cells_of(notebook: Mapping[str, Any], *, where: str) -> tuple[Cell, ...]:
 
 
 def dumps(notebook: Mapping[str, Any]) -> str:
-    """A notebook's text as nbformat writes it: indent 1, sorted keys, sources as lists of lines, a newline at the end."""
+    """A notebook's text as nbformat writes it: indent 1, sorted keys, sources as lists of lines, newline at the end."""
     cells = [{**cell, "source": cell["source"].splitlines(True)} for cell in notebook["cells"]]
     text = json.dumps({**notebook, "cells": cells}, ensure_ascii=False, indent=1, sort_keys=True)
     return text + "\n"
