@@ -269,6 +269,8 @@ class ProgressStore:
             if _is_damage(error):
                 raise _Damaged from None
             raise
+        except UnicodeDecodeError:  # SQLite quotes a damaged table definition in its message
+            raise _Damaged from None
         finally:
             db.close()
 
