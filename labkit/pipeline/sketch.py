@@ -151,7 +151,8 @@ def sketch_rate(ms_per_batch: Callable[[float, float, int], float], prepare: flo
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
     apart = [w for w, a, b in zip(workers, yours, lines, strict=True) if abs(a - b) > 0.01 * b]
-    alt = f"ms a batch for 1 to 8 workers: your answer {'leaves the simulated line at ' + str(apart) if apart else 'lies on the simulated line'}."
+    where = f"leaves the simulated line at {apart} workers" if apart else "lies on the simulated line"
+    alt = f"ms a batch for 1 to 8 workers: your answer {where}."
     return Picture(figure, alt, table)
 
 
@@ -167,7 +168,8 @@ def sketch_depth(
     axes.bar(depths, stalls, color="white", edgecolor=picture.RED, hatch="////", label="wait left at this depth")
     axes.axvline(picked, color="black", linestyle=(0, (4, 2)), label="your depth")
     axes.legend(frameon=False)
-    alt = f"Wait after the first batch at depth 0, 1, 2...: {', '.join(f'{s:g}' for s in stalls)} ms. You pick depth {picked}."
+    left = ", ".join(f"{stall:g}" for stall in stalls)
+    alt = f"Wait after the first batch at depth 0, 1, 2...: {left} ms. You pick depth {picked}."
     return Picture(figure, alt, pd.DataFrame({"depth": depths, "wait after the first (ms)": stalls}))
 
 
@@ -187,6 +189,15 @@ def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bo
         f"{letter} {'more depth helps' if claim else 'no help'}" for letter, claim in said.items()
     )
     return draw_lanes(lanes, title="The lines you have answered, at their present depth", alt=alt + ".")
+
+
+@_or_nothing
+def sketch_run(prepare: Sequence[float], train: float, workers: int, prefetch_factor: int) -> Picture:
+    """A person's settings on a real DataLoader, now: the trainer as predicted and as measured."""
+    from labkit.pipeline.comparison import compare  # brings torch along
+    from labkit.pipeline.real import run_line
+
+    return compare(run_line(prepare, [train] * len(prepare), workers=workers, prefetch_factor=prefetch_factor)).plot()
 
 
 def _axes(x: str, y: str, title: str) -> tuple[Figure, Axes]:
