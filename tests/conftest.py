@@ -1,0 +1,29 @@
+"""Shared by all tests: nobody's real progress file is touched, and the learner is always the same."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = "pytester"
+
+# Ranks, workers and kernels inherit it: one thread each, or two cores thrash.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.sqlite"))
+    monkeypatch.setenv("LABKIT_LEARNER", "ada")
+    monkeypatch.delenv("LABKIT_COURSE_KEY", raising=False)
+    monkeypatch.delenv("JUPYTERHUB_USER", raising=False)
+
+
+@pytest.fixture
+def root() -> Path:
+    """The repository."""
+    return ROOT
