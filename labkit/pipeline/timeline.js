@@ -124,7 +124,7 @@ function drawing(line, { workers, unit, id, width, words }) {
     svg.append(rect);
     const text = labels.find((label) => label && label.length * CHARACTER + 2 <= size);
     if (!text) return;
-    const x = LEFT + ((start + end) / 2) * scale, y = lane * LANE + 4 + BAR / 2, room = text.length * CHARACTER;
+    const x = LEFT + ((start + end) / 2) * scale, y = lane * LANE + 4 + BAR / 2, room = text.length * 6.4;
     if (kind === "wait") svg.append(shape("rect", { x: x - room / 2, y: y - 9, width: room, height: 18, class: "lk-plate" }));
     svg.append(shape("text", { x, y, class: `lk-text lk-on-${kind}` }, text));
   };
@@ -137,7 +137,7 @@ function drawing(line, { workers, unit, id, width, words }) {
     if (line.blocked[i] > 0) bar("blocked", lane, line.prepareEnd[i], line.queued[i], "");
     if (line.waits[i] > 0) {
       const size = short(line.waits[i], 3);
-      bar("wait", used, line.trainStart[i] - line.waits[i], line.trainStart[i], `${i ? "wait" : "first wait"} ${size}`, size);
+      bar("wait", used, line.trainStart[i] - line.waits[i], line.trainStart[i], `${i ? "wait" : "first wait"} ${size}`, `wait ${size}`, size);
     }
     bar("train", used, line.trainStart[i], line.trainEnd[i], String(i));
   }
@@ -169,10 +169,12 @@ function table(line, unit) {
 // ---- the controls ----
 
 const LIMIT = "no limit";
+// JupyterLab takes arrow keys, Space and Enter for its own commands, unless the focused element itself says otherwise.
+const KEEP_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
 /** One slider: `show` puts the model's value on it, `read` gives the value that the model is to take. */
 function slider(name, { unit, least, most, step, disabled }, changed) {
-  const input = node("input", { type: "range", min: least, max: most, step, "aria-label": name });
+  const input = node("input", { type: "range", min: least, max: most, step, "aria-label": name, ...KEEP_KEYS });
   input.disabled = disabled;
   const output = node("output", {});
   const row = node("label", { class: "lk-slider" }, node("span", {}, name), input, output);
@@ -217,7 +219,7 @@ function render({ model, el }) {
   })]));
   const words = node("p", { class: "lk-summary", "aria-live": "polite" });
   const stage = node("div", { class: "lk-stage" });
-  const details = node("details", {}, node("summary", {}, "The same as a table"), node("div", { class: "lk-table" }));
+  const details = node("details", {}, node("summary", KEEP_KEYS, "The same as a table"), node("div", { class: "lk-table" }));
   const notes = [];
   if (state.trace_prepare.length) {
     notes.push("A recorded trace: prepare and train scale its mean and keep its shape, so jitter is off.");
@@ -225,8 +227,7 @@ function render({ model, el }) {
   const note = node("p", { class: "lk-note" });
   const controls = node("div", { class: "lk-controls", role: "group", "aria-label": "Settings of the line" },
     ...SETTINGS.map((name) => sliders[name].row));
-  // JupyterLab takes arrow keys, Space and Enter for its own commands, unless an element keeps them.
-  const root = node("div", { class: "labkit-timeline", "data-lm-suppress-shortcuts": "true" }, controls, words, stage, legend(id), note, details);
+  const root = node("div", { class: "labkit-timeline" }, controls, words, stage, legend(id), note, details);
   el.append(root);
 
   let line;
