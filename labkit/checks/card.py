@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 from labkit.checks.result import Evidence, Result, Verdict
@@ -68,7 +69,7 @@ def card(result: Result, notices: list[str] | None = None) -> str:
         body = "".join(
             f'<div style="display:flex;gap:10px;margin:3px 0"><div style="flex:0 0 88px;'
             f'color:var(--jp-ui-font-color2,#555)">{name}</div>'
-            f'<div style="flex:1;white-space:pre-wrap;overflow-wrap:anywhere">{html.escape(content)}</div></div>'
+            f'<div style="flex:1;white-space:pre-wrap;overflow-wrap:anywhere">{_rich(content)}</div></div>'
             for name, content in rows
         )
     notes = "".join(_small(f"Note: {notice}") for notice in notices or [])
@@ -79,6 +80,11 @@ def card(result: Result, notices: list[str] | None = None) -> str:
         f'<div style="font-size:15px"><span aria-hidden="true">{symbol}</span> <strong>{word}</strong> · '
         f"<code>{html.escape(result.exercise)}</code> · {_points(result)}</div>{body}{notes}</section>"
     )
+
+
+def _rich(content: str) -> str:
+    """Escaped, with `code` as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(content))
 
 
 def _small(line: str) -> str:

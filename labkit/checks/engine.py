@@ -14,6 +14,9 @@ from labkit.checks.registry import Context, Exercise, find
 from labkit.checks.result import Evidence, Result, Verdict
 from labkit.course import variants
 
+OPEN = "an answer"
+"""The claim of a check that found none."""
+
 
 def context(exercise: Exercise, learner: str | None = None, key: bytes | None = None) -> Context:
     """The figures and the fresh-input seed of `learner` (default: the present one) for `exercise`."""
@@ -59,10 +62,10 @@ def undefined_answer(id: str, name: str) -> Result:
     """The result where a check cell ran and `name`, which the answer cell defines, doesn't exist."""
     exercise = find(id)
     evidence = Evidence(
-        claim="not answered yet",
+        claim=OPEN,
         ok=False,
         seen=f"`{name}` is not defined: its cell has not run in this session, or is gone",
-        expected="your answer in the cell marked as yours, run before this one",
+        expected="your answer, in the cell above the drawing",
         next_step="run the cells above, from the top. If the answer cell was deleted, copy it from the released lab.",
     )
     return _result(exercise, context(exercise), Verdict.NOT_ANSWERED, [evidence], 0.0)
@@ -85,11 +88,11 @@ def _result(exercise: Exercise, where: Context, verdict: Verdict, evidence: list
 
 def _unanswered(what: str) -> Evidence:
     return Evidence(
-        claim="not answered yet",
+        claim=OPEN,
         ok=False,
         seen=f"{what} is still open",
-        expected="your answer in the cell marked as yours, run before this one",
-        next_step="replace `...` (or the line that raises NotImplementedError), run that cell, then this one.",
+        expected="your answer, in the cell above the drawing",
+        next_step="replace `...`, or the line that raises NotImplementedError; run that cell, then this one.",
     )
 
 

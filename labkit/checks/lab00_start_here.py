@@ -31,7 +31,7 @@ def _mistakes(figures: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-PRACTICE = Figures(_draw, _truth, _mistakes, {"batches": "batches", "train": "ms of training a batch"})
+PRACTICE = Figures(_draw, _truth, _mistakes, {"batches": "in all", "train": "ms to train on a batch"})
 
 
 @exercise("start.practice", lab="00", title="Practice", kind="predict", points=1, minutes=2, figures=PRACTICE)

@@ -64,7 +64,7 @@ MAKESPAN = Figures(
     _draw_makespan,
     makespan_truth,
     _makespan_mistakes,
-    {"batches": "batches", "prepare": "ms to prepare a batch", "train": "ms to train on a batch"},
+    {"batches": "in all", "prepare": "ms to prepare a batch", "train": "ms to train on a batch"},
 )
 
 

@@ -96,7 +96,7 @@ class CheckError(LabkitError):
     def __init__(self, result: Result) -> None:
         self.result = result
         failure = result.failure
-        about = f": {failure.claim}" if failure else ""
+        about = f": {failure.seen if result.verdict is Verdict.NOT_ANSWERED else failure.claim}" if failure else ""
         super().__init__(f"{result.exercise}: {result.verdict}{about}")
 
 

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import labdriver
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SHOTS = os.environ.get("LABKIT_SCREENSHOTS")  # a folder: screenshots are kept there, to be looked at
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if labdriver.find_chromium() is None:
+        reason = "no Chromium found: install Debian's chromium, or name one in LABKIT_CHROMIUM"
+        (pytest.fail if os.environ.get("LABKIT_REQUIRE_BROWSER") else pytest.skip)(reason)
+    with labdriver.browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"], ids=["light", "dark"])
+def theme(request):
+    return request.param
+
+
+@pytest.fixture
+def server(chromium, tmp_path, theme):
+    """A JupyterLab on a copy of the labs."""
+    labs = tmp_path / "labs"
+    shutil.copytree(ROOT / "notebooks", labs, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    home = tmp_path / "home"
+    home.mkdir()
+    with labdriver.lab_server(labs, home, theme=theme) as server:
+        yield server
+
+
+@pytest.fixture
+def page(chromium, server):
+    """A page that remembers errors in the console and requests to other hosts."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 1000})
+    page = context.new_page()
+    page.errors, page.strangers = [], []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            page.strangers.append(request.url)
+            if not request.url.startswith((server.url, server.url.replace("http", "ws"), "data:", "blob:"))
+            else None
+        ),
+    )
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def shot(request, page):
+    """Keep a screenshot where LABKIT_SCREENSHOTS says; whole cells, as a person sees them."""
+
+    def take(name: str, locator=None) -> None:
+        if SHOTS:
+            Path(SHOTS).mkdir(parents=True, exist_ok=True)
+            path = str(Path(SHOTS) / f"{request.node.name}-{name}.png")
+            if locator is not None:
+                locator.scroll_into_view_if_needed()
+            (locator or page).screenshot(path=path)
+
+    return take
