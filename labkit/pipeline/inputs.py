@@ -25,13 +25,20 @@ def whole(name: str, value: Any, least: int) -> int:
 
 def number(name: str, value: Any) -> float:
     """`value` as a float, 0 or more and finite; UsageError otherwise."""
-    if isinstance(value, (str, bytes, bool)) or not isinstance(value, (Real, float)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} is {value!r}: times must be numbers, 0 or more")
     time = float(value)
     if not (0.0 <= time < math.inf):
         rule = "0 or more" if time < 0.0 else "finite numbers"
         raise UsageError(f"{name} is {time}: times must be {rule}")
     return time
+
+
+def share(name: str, value: Any) -> float:
+    """`value` as a float from 0 to 1; UsageError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+        raise UsageError(f"{name} is {value!r}: give a number from 0 (all batches alike) to 1 (up to twice the time)")
+    return float(value)
 
 
 def columns(prepare: Times, train: Times, batches: int | None) -> tuple[list[float], list[float]]:

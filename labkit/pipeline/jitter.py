@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import number, whole
+from labkit.pipeline.inputs import number, share, whole
 
 
 def jittered(time: float, batches: int, amount: float, seed: int) -> list[float]:
@@ -21,8 +21,7 @@ def jittered(time: float, batches: int, amount: float, seed: int) -> list[float]
     The generator is mulberry32 (Tommy Ettinger, public domain): steps on 32-bit integers, so JavaScript gets the same.
     """
     time, count = number("time", time), whole("batches", batches, 1)
-    if isinstance(amount, (str, bytes, bool)) or not 0 <= amount <= 1:
-        raise UsageError(f"amount is {amount!r}: jitter goes from 0 (none) to 1 (up to twice the time)")
+    amount = share("amount", amount)
     if (seed := whole("seed", seed, 0)) >= 1 << 32:
         raise UsageError(f"seed is {seed}: give a whole number below 2**32")
     mask = 0xFFFFFFFF

@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import columns, number, whole
+from labkit.pipeline.inputs import number, sequence, share, whole
 from labkit.pipeline.jitter import jittered
 from labkit.pipeline.line import simulate
 from labkit.pipeline.timeline import Timeline
@@ -76,14 +76,11 @@ class TimelineWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     @traitlets.validate("jitter")
     def _check_jitter(self, proposal: Any) -> float:
-        jittered(1.0, 1, proposal.value, 0)
-        return float(proposal.value)
+        return share("jitter", proposal.value)
 
     @traitlets.validate("trace_prepare", "trace_train")
     def _check_trace(self, proposal: Any) -> list[float]:
-        if not proposal.value:
-            return []
-        return columns(proposal.value, 0.0, None)[0]
+        return sequence(proposal.trait.name, proposal.value) if proposal.value else []
 
     def timeline(self) -> Timeline:
         """The run that the sliders show now.
