@@ -105,8 +105,12 @@ def test_two_damaged_files_in_one_second_keep_both(path):
 def _add(path, barrier, number, queue):
     store = ProgressStore(path)
     barrier.wait()
-    store.add(record(f"writer.w{number}"))
-    queue.put(store.take_notices())
+    try:
+        store.add(record(f"writer.w{number}"))
+    except Exception as error:
+        queue.put([repr(error)])
+    else:
+        queue.put(store.take_notices())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
@@ -123,10 +127,35 @@ def test_eight_processes_find_the_damage_at_once_and_one_sets_it_aside(path, mon
         notices = [line for _ in children for line in queue.get()]
         for child in children:
             child.join()
-        assert len(notices) == 1
+        assert len(notices) == 1, notices
         assert len(list(path.parent.glob("progress.damaged-*"))) == round_
         kept = sorted(one["exercise"] for one in ProgressStore(path).records())
         assert kept == [f"writer.w{number}" for number in range(8)], "a row went into the file that was set aside"
+
+
+def _hold(path, begun, end):
+    ProgressStore(path)._operate(lambda db: (begun.set(), end.wait()), writing=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_file_is_set_aside_only_when_nobody_is_writing_to_it(path):
+    fork = multiprocessing.get_context("fork")
+    begun, end, queue = fork.Event(), fork.Event(), fork.SimpleQueue()
+    holder = fork.Process(target=_hold, args=(path, begun, end))
+    holder.start()
+    begun.wait()
+    with path.open("r+b") as file:
+        file.write(garbage(b" " * PAGE))
+    finder = fork.Process(target=_add, args=(path, fork.Barrier(1), 1, queue))
+    finder.start()
+    finder.join(0.5)
+    early = list(path.parent.glob("progress.damaged-*"))
+    end.set()
+    assert len(queue.get()) == 1
+    holder.join()
+    finder.join()
+    assert early == []
+    assert len(list(path.parent.glob("progress.damaged-*.sqlite"))) == 1
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_a_fork_amid_another_threads_write_leaves_the_child_able_to_write(path):
             children.append(FORK.Process(target=store.add, args=(record("child.row"),)))
             children[-1].start()
         for child in children:
-            child.join(120)
+            child.join(60)
             assert child.exitcode == 0, "a child waits for a lock of its parent's thread"
     finally:
         done.set()
