@@ -44,7 +44,7 @@ def test_nothing_happens_before_its_cause(run):
             assert run.prepare_start[i] > run.prepare_end[i - run.workers]
     credit = run.workers * run.prefetch_factor
     for i in range(credit, len(run)):
-        # The task of batch i goes out within the fetch of batch i - credit, which begins when the training before it ends.
+        # Batch i's task goes out within the fetch of batch i - credit, which begins when the training before it ends.
         assert run.prepare_start[i] > run.train_start[i - credit] - run.waits[i - credit]
 
 
