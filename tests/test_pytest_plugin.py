@@ -1,0 +1,255 @@
+"""What `pytest --nbval-lax` says about a lab. Each test runs pytest on a small lab with a real kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "course"))
+import labfactory
+
+# A check as the kernel sees it: a card with its record, then an error that starts with the exercise id.
+SETUP = """
+from IPython.display import display
+class NotAnswered(Exception): pass
+class CheckFailed(Exception): pass
+def check(exercise, answer):
+    right = {"demo.total": lambda: answer == 16, "demo.double_it": lambda: answer(21) == 42}[exercise]
+    try:
+        verdict = "not answered" if answer is ... else "passed" if right() else "failed"
+    except NotImplementedError:
+        verdict = "not answered"
+    text = f"{exercise}: {verdict}\\nseen: {answer}\\ntry: add both"
+    display({"text/plain": text, "application/vnd.labkit.result+json": {"verdict": verdict}}, raw=True)
+    if verdict != "passed":
+        raise (NotAnswered if verdict == "not answered" else CheckFailed)(f"{exercise}: {verdict}")
+"""
+ANSWERS = {"demo-total-answer": "total = sum(figures)", "demo-double-it-answer": "def double(x):\n    return 2 * x"}
+NAMES = [
+    "setup",
+    "demo.total: given",
+    "demo.total: answer",
+    "demo.total: draw",
+    "demo.total",
+    "demo.double_it: given",
+    "demo.double_it: answer",
+    "demo.double_it: draw",
+    "demo.double_it",
+]
+
+Make = Callable[..., Path]
+
+
+@pytest.fixture
+def make(pytester: pytest.Pytester) -> Make:
+    """Write a lab; sources: cell id -> source; extra: code cells at its end."""
+
+    def build(
+        sources: dict[str, str] | None = None, extra: dict[str, str] | None = None, name: str = "77_demo"
+    ) -> Path:
+        cells = [labfactory.code(cell, source) for cell, source in (extra or {}).items()]
+        raw = labfactory.lab(setup=SETUP, extra=cells)
+        for cell, source in (sources or {}).items():
+            labfactory.cell(raw, cell)["source"] = source
+        return labfactory.write(raw, pytester.path / f"{name}.ipynb")
+
+    return build
+
+
+def lines(text: str, start: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
+def nbval(pytester: pytest.Pytester, *args: str) -> Any:
+    pytester._monkeypatch.setenv("COLUMNS", "400")  # pytest shortens summary lines to the width of the terminal
+    return pytester.runpytest_subprocess("--nbval-lax", "-ra", "--color=no", *args, timeout=150)
+
+
+def failures_of(result: Any) -> dict[str, str]:
+    """Cell's name -> its line in the summary."""
+    failed = (line.removeprefix("FAILED 77_demo.ipynb::") for line in lines(result.stdout.str(), "FAILED"))
+    return dict(line.split(" - ", 1) for line in failed)  # type: ignore[arg-type]
+
+
+def test_cells_are_named_by_exercise(pytester: pytest.Pytester, make: Make) -> None:
+    make()
+    result = pytester.runpytest("--nbval-lax", "--collect-only", "-q")
+    assert [line.partition("::")[2] for line in lines(result.stdout.str(), "77_demo.ipynb::")] == NAMES
+
+
+def test_shuffled_cells_come_back_in_order(pytester: pytest.Pytester, make: Make) -> None:
+    make()
+    make(name="78_demo")
+    pytester.makepyfile("def test_one(): pass\ndef test_two(): pass")
+    pytester.makeconftest("def pytest_collection_modifyitems(items): items.sort(key=lambda item: item.name[::-1])")
+    out = pytester.runpytest("--nbval-lax", "--collect-only", "-q", ".").stdout.str()
+    for lab in ("77_demo", "78_demo"):
+        assert [line.partition("::")[2] for line in lines(out, f"{lab}.ipynb::")] == NAMES
+    assert len(lines(out, "test_shuffled")) == 2
+
+
+def test_other_notebooks_stay_as_nbval_has_them(pytester: pytest.Pytester) -> None:
+    raw = labfactory.lab()
+    for cell in raw["cells"]:
+        cell["metadata"] = {}
+    labfactory.write(raw, pytester.path / "other.ipynb")
+    result = pytester.runpytest("--nbval-lax", "--collect-only", "-q")
+    assert lines(result.stdout.str(), "other.ipynb::")[:2] == ["other.ipynb::Cell 0", "other.ipynb::Cell 1"]
+
+
+def test_without_nbval_the_plugin_does_nothing(pytester: pytest.Pytester, make: Make) -> None:
+    make()
+    pytester.makepyfile(
+        """
+        import sys
+        def test_nothing_heavy_is_loaded():
+            assert "labkit.pytest_plugin" in sys.modules
+            heavy = {"labkit.course", "labkit.pytest_plugin.cells", "torch", "matplotlib", "pandas"}
+            assert not heavy & set(sys.modules)
+            assert "nbval.plugin" not in sys.modules
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:nbval", "--strict-markers")
+    result.assert_outcomes(passed=1)
+
+
+def test_cell_timeout_unless_given(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        def pytest_collection_modifyitems(config):
+            print("timeout", config.option.labkit_cell_timeout)
+        """
+    )
+    ask = ["--nbval-lax", "-s", "--collect-only"]
+    assert "timeout 120.0" in pytester.runpytest(*ask).stdout.str()
+    assert "timeout None" in pytester.runpytest(*ask, "--nbval-cell-timeout=2000").stdout.str()
+    assert "timeout None" in pytester.runpytest(*ask, "--nbval-cell-timeout", "7").stdout.str()
+    pytester.makeini("[pytest]\naddopts = --nbval-cell-timeout=9")
+    assert "timeout None" in pytester.runpytest(*ask).stdout.str()
+
+
+@pytest.mark.slow
+def test_a_blank_lab(pytester: pytest.Pytester, make: Make) -> None:
+    make({"demo-double-it-check": '# NBVAL_SKIP\n# NBVAL_RAISES_EXCEPTION\ncheck("demo.double_it", double)'})
+    result = nbval(pytester, "--junitxml=out.xml")
+    result.assert_outcomes(failed=2, passed=7)
+    out = result.stdout.str()
+    assert lines(out, "FAILED") == [
+        "FAILED 77_demo.ipynb::demo.total - demo.total: not answered",
+        "FAILED 77_demo.ipynb::demo.double_it - demo.double_it: not answered",
+    ]
+    report = out.partition("_ demo.total in 77_demo.ipynb _")[2].partition("\n____")[0].strip(" _\n")
+    assert report == "demo.total: not answered\nseen: Ellipsis\ntry: add both"
+    cases = list(ET.parse(pytester.path / "out.xml").iter("testcase"))
+    assert [case.get("name") for case in cases] == NAMES
+    failures = {case.get("name"): case.find("failure") for case in cases if case.find("failure") is not None}
+    assert {name: failure.get("message") for name, failure in failures.items()} == {
+        name: f"{name}: not answered" for name in labfactory.EXERCISES
+    }
+    assert "try: add both" in (failures["demo.total"].text or "")
+
+
+@pytest.mark.slow
+def test_an_answered_lab_keeps_the_learners_progress(
+    pytester: pytest.Pytester, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LABKIT_PROGRESS", raising=False)
+    monkeypatch.delenv("LABKIT_LEARNER", raising=False)
+    probe = (
+        "import os\nopen('seen.txt', 'w').write(os.environ['LABKIT_PROGRESS'] + '\\n' + os.environ['LABKIT_LEARNER'])"
+    )
+    make(ANSWERS, {"probe": probe})
+    nbval(pytester).assert_outcomes(passed=10)
+    progress, learner = (pytester.path / "seen.txt").read_text().splitlines()
+    assert "labkit-nbval-" in progress
+    assert not Path(progress).parent.exists()
+    assert learner == "nbval"
+    monkeypatch.setenv("LABKIT_PROGRESS", "mine.sqlite")
+    monkeypatch.setenv("LABKIT_LEARNER", "ada")
+    nbval(pytester).assert_outcomes(passed=10)
+    assert (pytester.path / "seen.txt").read_text().splitlines() == ["mine.sqlite", "ada"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dist", ["load", "loadgroup", "loadfile"])
+def test_two_labs_on_two_workers(pytester: pytest.Pytester, make: Make, dist: str) -> None:
+    make()
+    make(ANSWERS, name="78_demo")
+    pytester.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(3))\ndef test_other(n): pass")
+    result = nbval(pytester, "-n", "2", "--dist", dist, "--junitxml=out.xml", ".")
+    result.assert_outcomes(failed=2, passed=19)
+    assert sorted(lines(result.stdout.str(), "FAILED")) == [
+        "FAILED 77_demo.ipynb::demo.double_it - demo.double_it: not answered",
+        "FAILED 77_demo.ipynb::demo.total - demo.total: not answered",
+    ]
+    names = [str(case.get("name")) for case in ET.parse(pytester.path / "out.xml").iter("testcase")]
+    assert sorted(names) == sorted([*NAMES * 2, *(f"test_other[{n}]" for n in range(3))])
+
+
+@pytest.mark.slow
+def test_a_dead_kernel_ends_the_lab_at_once(pytester: pytest.Pytester, make: Make) -> None:
+    make({"demo-total-answer": "import os\nos._exit(3)"})
+    started = time.monotonic()
+    result = nbval(pytester, "--nbval-cell-timeout=600")
+    took = time.monotonic() - started
+    result.assert_outcomes(passed=2, failed=7)
+    reason = "the kernel died in cell demo.total: answer (its process ended with exit status 3)"
+    failed = lines(result.stdout.str(), "FAILED")
+    assert failed[0] == f"FAILED 77_demo.ipynb::demo.total: answer - demo.total: answer: {reason}"
+    assert [line.partition(" - ")[2] for line in failed[1:]] == [f"{name}: not run: {reason}" for name in NAMES[3:]]
+    assert took < 100, "waited for the cell's timeout"
+
+
+@pytest.mark.slow
+def test_odd_ends_of_a_cell(pytester: pytest.Pytester, make: Make) -> None:
+    make(
+        ANSWERS,
+        {
+            "unknown-magic": "%no_such_magic\nraise ValueError('hidden')",
+            "sys-exit": "import sys\nsys.exit()",
+            "deep": "def down(n):\n    return down(n - 1) if n else 1 / 0\ndown(30)",
+            "endless": "while True:\n    pass",
+            "after": "print('still here')",
+            "quits": "exit()",
+            "late": "import time\ntime.sleep(60)",
+            "later": "x = 1",
+        },
+    )
+    result = nbval(pytester, "--nbval-cell-timeout=5")
+    failed = failures_of(result)
+    assert failed["unknown-magic"].startswith(
+        "unknown-magic: UsageError: Line magic function `%no_such_magic` not found"
+    )
+    assert failed["sys-exit"].startswith("sys-exit: SystemExit")
+    assert failed["deep"] == "deep: ZeroDivisionError: division by zero"
+    assert "endless: Timeout of 5 seconds exceeded" in failed["endless"]
+    assert "after" not in failed
+    assert "its process ended by itself: did a cell call exit()?" in failed["later"]
+    deep = result.stdout.str().partition("_ deep in 77_demo.ipynb _")[2].partition("\n____")[0]
+    assert "1 / 0" in deep
+    assert len(deep.splitlines()) < 20
+
+
+@pytest.mark.slow
+def test_a_cell_that_cannot_be_stopped(pytester: pytest.Pytester, make: Make) -> None:
+    loop = "while True:\n    try:\n        while True:\n            print('x', flush=True)\n"
+    stubborn = f"{loop}    except KeyboardInterrupt:\n        pass"
+    make(ANSWERS, {"stubborn": stubborn, "later": "x = 1"})
+    result = nbval(pytester, "--nbval-cell-timeout=3")
+    failed = failures_of(result)
+    assert "Timeout of 3 seconds" in failed["stubborn"]
+    assert failed["later"] == "later: not run: the kernel was stopped in cell stubborn"
+
+
+def test_the_import_is_light() -> None:
+    heavy = "{'torch', 'nbval', 'nbformat', 'pandas', 'IPython', 'xdist'}"
+    code = f"import sys, labkit.pytest_plugin; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
