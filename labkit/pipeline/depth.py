@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from labkit.pipeline.inputs import Times, columns
-from labkit.pipeline.line import recurrence
+from labkit.pipeline.recurrence import train_starts
 
 
 def required_depth(prepare: Times, train: Times) -> int:
@@ -23,11 +25,11 @@ def required_depth(prepare: Times, train: Times) -> int:
     which preparing falls behind training over any stretch of batches, in units of one train time.
     """
     prepare, train = columns(prepare, train, None)
-    _, free = recurrence(prepare, train, None, 1, 0.0)
+    free = train_starts(prepare, train, None, 1, 0.0)
     slack = 1e-9 * (free[-1] + train[-1])
 
     def enough(depth: int) -> bool:
-        _, starts = recurrence(prepare, train, depth, 1, 0.0)
+        starts = train_starts(prepare, train, depth, 1, 0.0)
         return all(a - b <= slack for a, b in zip(starts, free, strict=True))
 
     most = len(prepare) - 1  # with one slot a batch, nothing is ever blocked
@@ -43,7 +45,7 @@ def required_depth(prepare: Times, train: Times) -> int:
     return high
 
 
-def _backlog(prepare: list[float], train: list[float]) -> int:
+def _backlog(prepare: Sequence[float], train: Sequence[float]) -> int:
     """Largest sum of prepare - train over consecutive batches, divided by the mean train time, rounded up."""
     worst = behind = 0.0
     for p, c in zip(prepare, train, strict=True):

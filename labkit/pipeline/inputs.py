@@ -41,20 +41,20 @@ def share(name: str, value: Any) -> float:
     return float(value)
 
 
-def columns(prepare: Times, train: Times, batches: int | None) -> tuple[list[float], list[float]]:
-    """Both times as lists of floats of one length, a number standing for every batch.
+def columns(prepare: Times, train: Times, batches: int | None) -> tuple[array[float], array[float]]:
+    """Both times as arrays of floats of one length, a number standing for every batch.
 
     Raises:
         UsageError: a value isn't a time, the lengths differ, a sequence is empty, or `batches` is missing or differs.
     """
     size = None if batches is None else whole("batches", batches, 1)
     first, second = _times("prepare", prepare), _times("train", train)
-    if isinstance(first, list) and isinstance(second, list) and len(first) != len(second):
+    if isinstance(first, array) and isinstance(second, array) and len(first) != len(second):
         raise UsageError(
             f"prepare has {len(first)} times and train has {len(second)}: give one of each for every batch"
         )
     for name, times in (("prepare", first), ("train", second)):
-        if isinstance(times, list):
+        if isinstance(times, array):
             if size is not None and size != len(times):
                 raise UsageError(f"batches is {size} but {name} has {len(times)} times: leave batches out")
             size = len(times)
@@ -63,8 +63,8 @@ def columns(prepare: Times, train: Times, batches: int | None) -> tuple[list[flo
     return _spread(first, size), _spread(second, size)
 
 
-def sequence(name: str, values: Iterable[Any]) -> list[float]:
-    """A sequence of times as a list of floats; UsageError names the first value that isn't one."""
+def sequence(name: str, values: Iterable[Any]) -> array[float]:
+    """A sequence of times as an array of floats; UsageError names the first value that isn't one."""
     import numpy as np  # here, because the command line needs only numbers and stays instant without it
 
     if hasattr(values, "__array__"):
@@ -73,23 +73,24 @@ def sequence(name: str, values: Iterable[Any]) -> list[float]:
             raise UsageError(f"{name} has shape {found.shape}: give one time for each batch, in one dimension")
         if found.dtype.kind not in "iuf":
             return sequence(name, found.tolist())
-        block = np.ascontiguousarray(found, dtype=np.float64)
+        times = array("d", found.astype(np.float64, copy=False).tobytes())
     else:
-        values = list(values)
+        if not isinstance(values, (list, tuple)):
+            values = list(values)
         try:
-            block = np.frombuffer(array("d", values)) if values else np.empty(0)
+            times = array("d", values)
         except (TypeError, OverflowError):
             for i, value in enumerate(values):
                 number(f"{name}[{i}]", value)
             raise UsageError(f"{name} holds something that isn't a number: times must be numbers, 0 or more") from None
-    if not len(block):
+    if not times:
         raise UsageError(f"{name} is empty: give at least one time")
+    block = np.frombuffer(times)
     good = (block >= 0.0) & (block < math.inf)
     if not good.all():
         i = int(np.argmin(good))
-        number(f"{name}[{i}]", float(block[i]))
-    result: list[float] = block.tolist()
-    return result
+        number(f"{name}[{i}]", times[i])
+    return times
 
 
 def as_array(values: Any) -> Any:
@@ -99,7 +100,7 @@ def as_array(values: Any) -> Any:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def _times(name: str, value: Any) -> float | list[float]:
+def _times(name: str, value: Any) -> float | array[float]:
     if isinstance(value, (str, bytes, dict, set)):
         raise UsageError(f"{name} is {value!r}: give a number or a sequence of numbers")
     if hasattr(value, "__array__"):  # NumPy, pandas, torch; their scalars have no dimensions
@@ -107,5 +108,5 @@ def _times(name: str, value: Any) -> float | list[float]:
     return sequence(name, value) if isinstance(value, Iterable) else number(name, value)
 
 
-def _spread(times: float | list[float], size: int) -> list[float]:
-    return times if isinstance(times, list) else [times] * size
+def _spread(times: float | array[float], size: int) -> array[float]:
+    return times if isinstance(times, array) else array("d", [times]) * size

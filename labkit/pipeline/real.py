@@ -120,7 +120,7 @@ def run_line(
     settings(None, workers, prefetch_factor)
     with warnings.catch_warnings():  # more workers than cores is fine here: they sleep
         warnings.filterwarnings("ignore", message="This DataLoader will create")
-        return _run(prepare, train, workers, prefetch_factor)
+        return _run(list(prepare), list(train), workers, prefetch_factor)
 
 
 def _run(prepare: list[float], train: list[float], workers: int, prefetch_factor: int) -> LineRun:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from labkit.pipeline.inputs import as_array, number
 from labkit.pipeline.line import settings
 
 Floats = NDArray[np.float64]
+
+_BUFFER = 1 << 16  # numbers: half a megabyte, well inside a core's second-level cache
+_LINE = 8  # numbers in a cache line: fewer at a time would read every line more than once
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +67,15 @@ def simulate_many(
         ) from None
     if not runs or not batches:
         raise UsageError(f"times have shape {(runs, batches)}: give at least one replication and one batch")
-    # Replications side by side in memory: every operation, one batch of all runs, reads one stretch of it.
     waits = np.empty((batches, runs))
-    makespans = _run(_by_batch(p, batches), _by_batch(c, batches), depth, workers, get, waits)
+    makespans = _run(_rows(p, batches, runs), _rows(c, batches, runs), depth, workers, get, waits)
     return Replications(makespans, waits.T)
 
 
-def _run(prepare: Floats, train: Floats, depth: int | None, workers: int, get: float, waits: Floats) -> Floats:
-    """Fill `waits` (batches, replications) and return the ends (replications,). See `line` for the recurrence."""
+def _run(
+    prepare: Iterator[Floats], train: Iterator[Floats], depth: int | None, workers: int, get: float, waits: Floats
+) -> Floats:
+    """Fill `waits` (batches, replications), return the ends (replications,). The rules are in `recurrence`."""
     batches, runs = waits.shape
     slots = batches if depth is None else depth
     bounded = slots < batches - 1  # otherwise no batch ever finds the queue full
@@ -78,9 +84,9 @@ def _run(prepare: Floats, train: Floats, depth: int | None, workers: int, get: f
     end = np.zeros(runs)
     start = np.empty(runs)
     add, maximum, subtract = np.add, np.maximum, np.subtract
-    for i in range(batches):
+    for i, (p, c, wait) in enumerate(zip(prepare, train, waits, strict=True)):
         ready = handed[i % len(handed)]
-        add(ready, prepare[i], out=ready)
+        add(ready, p, out=ready)
         maximum(ready, end, out=start)
         if get:
             add(start, get, out=start)
@@ -91,8 +97,8 @@ def _run(prepare: Floats, train: Floats, depth: int | None, workers: int, get: f
                 room[:] = start
             else:
                 ready[:] = start
-        subtract(start, end, out=waits[i])
-        add(start, train[i], out=end)
+        subtract(start, end, out=wait)
+        add(start, c, out=end)
     return end
 
 
@@ -114,10 +120,24 @@ def _times(name: str, values: Any) -> Floats:
     return block
 
 
-def _by_batch(block: Floats, batches: int) -> Floats:
-    """Shape (batches, replications or 1), each batch's row contiguous."""
-    turned = np.ascontiguousarray(block.T)
-    return turned if len(turned) == batches else np.broadcast_to(turned, (batches, turned.shape[1]))
+def _rows(block: Floats, batches: int, runs: int) -> Iterator[Floats]:
+    """For each batch, its times in all replications, side by side in memory; a scalar row where they are all alike.
+
+    Turned a few batches at a time into one small buffer, so that the rows are still in the cache when they are used.
+    """
+    if block.shape[0] == 1:
+        block = np.broadcast_to(block, (1, batches))
+        yield from block.T
+        return
+    if block.shape[1] == 1:
+        yield from repeat(np.ascontiguousarray(block[:, 0]), batches)
+        return
+    few = max(_LINE, _BUFFER // runs)
+    buffer = np.empty((few, runs))
+    for begin in range(0, batches, few):
+        some = block[:, begin : begin + few].T
+        buffer[: len(some)] = some
+        yield from buffer[: len(some)]
 
 
 def _short(values: Any) -> str:

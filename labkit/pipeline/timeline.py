@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from labkit.pipeline.recurrence import handed_over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +32,8 @@ class Timeline:
         get_cost: time to fetch one ready batch.
     """
 
-    _prepare: list[float]
-    _train: list[float]
-    _queued: list[float]
+    _prepare: array[float]
+    _train: array[float]
     _starts: list[float]
     depth: int | None = field(kw_only=True)
     workers: int = field(kw_only=True)
@@ -63,7 +65,7 @@ class Timeline:
     def prepare_start(self) -> tuple[float, ...]:
         """When a worker begins each batch."""
         head = min(self.workers, len(self))
-        return (0.0,) * head + tuple(self._queued[: len(self) - head])
+        return (0.0,) * head + self.queued[: len(self) - head]
 
     @cached_property
     def prepare_end(self) -> tuple[float, ...]:
@@ -73,7 +75,7 @@ class Timeline:
     @cached_property
     def queued(self) -> tuple[float, ...]:
         """When each batch is handed over and its worker is free. Later than prepare_end: the queue was full."""
-        return tuple(self._queued)
+        return tuple(handed_over(self._prepare, self._starts, self.depth, self.workers))
 
     @cached_property
     def train_start(self) -> tuple[float, ...]:
@@ -96,7 +98,7 @@ class Timeline:
     @cached_property
     def blocked(self) -> tuple[float, ...]:
         """Time each batch stays in its worker's hands because the queue is full. Large: workers aren't the limit."""
-        return tuple(d - f for d, f in zip(self._queued, self.prepare_end, strict=True))
+        return tuple(d - f for d, f in zip(self.queued, self.prepare_end, strict=True))
 
     @property
     def makespan(self) -> float:
@@ -134,8 +136,8 @@ class Timeline:
             worker = f"worker {i % self.workers}"
             ready, start = self.prepare_end[i], self._starts[i]
             rows.append((i, "prepare", self.prepare_start[i], ready, worker))
-            if self._queued[i] > ready:
-                rows.append((i, "blocked", ready, self._queued[i], worker))
+            if self.queued[i] > ready:
+                rows.append((i, "blocked", ready, self.queued[i], worker))
             if start - self.get_cost > ready:
                 rows.append((i, "queue", ready, start - self.get_cost, "queue"))
             if start > end:

@@ -80,7 +80,7 @@ class TimelineWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     @traitlets.validate("trace_prepare", "trace_train")
     def _check_trace(self, proposal: Any) -> list[float]:
-        return sequence(proposal.trait.name, proposal.value) if proposal.value else []
+        return list(sequence(proposal.trait.name, proposal.value)) if proposal.value else []
 
     def timeline(self) -> Timeline:
         """The run that the sliders show now.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import UsageError
-from labkit.pipeline import jittered, required_depth, simulate, simulate_many
+from labkit.pipeline import jittered, replications, required_depth, simulate, simulate_many
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
 time = st.one_of(st.integers(0, 9).map(float), st.floats(0, 100))
@@ -34,6 +34,15 @@ def test_every_row_is_what_simulate_gives(seed, runs, batches, depth, workers, g
         one = simulate(prepare[row], train[row], depth=depth, workers=workers, get_cost=get_cost)
         assert many.makespans[row] == one.makespan
         assert tuple(many.waits[row]) == one.waits
+
+
+def test_batches_turned_a_few_at_a_time_give_the_same(monkeypatch):
+    prepare, train = np.random.default_rng(3).exponential(5, (2, 6, 50))
+    whole = simulate_many(prepare, train, workers=2, prefetch_factor=2)
+    monkeypatch.setattr(replications, "_BUFFER", 1)
+    pieces = simulate_many(prepare, train, workers=2, prefetch_factor=2)
+    assert (pieces.waits == whole.waits).all()
+    assert (pieces.makespans == whole.makespans).all()
 
 
 def test_shapes_broadcast():
