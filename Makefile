@@ -42,9 +42,9 @@ $(VENV)/.python:
 
 $(VENV)/.lab: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing labkit and its pinned set into $(VENV) (once; a few minutes on a new machine)"
-	@$(PIP) install --quiet --constraint constraints.txt --editable .
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[labs]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[labs,test]'
 	@touch $@

@@ -14,7 +14,8 @@ from packaging.utils import canonicalize_name
 @pytest.fixture
 def declared(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    return [Requirement(r) for r in project["dependencies"] + project["optional-dependencies"]["test"]]
+    extras = project["optional-dependencies"]
+    return [Requirement(r) for r in project["dependencies"] + extras["labs"] + extras["test"]]
 
 
 @pytest.fixture
@@ -65,6 +66,6 @@ def test_conda_users_get_the_same_set(root):
     """environment.yml installs the project's own declarations under the same constraints, and nothing beside."""
     text = (root / "environment.yml").read_text()
     items = re.findall(r"^\s+- ([^:\n]+)$", text, re.MULTILINE)
-    assert items == ["conda-forge", "python=3.11", "pip", "make", "--constraint constraints.txt", "--editable .[test]"]
+    assert items == ["conda-forge", "python=3.11", "pip", "make", "--constraint constraints.txt", "--editable .[labs,test]"]
     tested = re.search(r"Python (3\.\d+)", (root / "constraints.txt").read_text())[1]
     assert f"python={tested}" in items
