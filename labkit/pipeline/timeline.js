@@ -193,8 +193,10 @@ function slider(name, { unit, least, most, step, disabled }, changed) {
 function range(name, state) {
   const { unit } = state, value = state[name];
   if (name === "prepare" || name === "train") {
-    const most = Math.max(...ticks(Math.max(40, 2 * value), 4).slice(-1), value);
-    return { unit: ` ${unit}`, least: 0, most, step: most <= 100 ? (most <= 4 ? 0.1 : 1) : Math.round(most / 80) };
+    // One range for both, so that equal places mean equal times: up to about four times the larger.
+    const largest = 4 * Math.max(state.prepare, state.train) || 40, power = 10 ** Math.floor(Math.log10(largest));
+    const most = [1, 2, 4, 5, 10].find((factor) => factor * power >= largest * (1 - 1e-9)) * power;
+    return { unit: ` ${unit}`, least: 0, most, step: 10 ** Math.floor(Math.log10(most / 40) + 1e-9) };
   }
   const recorded = state.trace_prepare.length;
   return {

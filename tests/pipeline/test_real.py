@@ -6,6 +6,8 @@ import dataclasses
 import multiprocessing
 import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -87,6 +89,18 @@ def test_a_worker_that_dies_ends_the_run_and_leaves_nobody(monkeypatch):
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         run_line(1, 1, batches=8, workers=2)
     assert {child.pid for child in multiprocessing.active_children()} <= before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_ways_to_start_a_process(method):
+    code = (
+        f"import multiprocessing; multiprocessing.set_start_method({method!r});"
+        "from labkit.pipeline import run_line; run = run_line(1, 1, batches=6, workers=2);"
+        "print(run.ids, len(set(run.pids)), multiprocessing.active_children())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(0, 1, 2, 3, 4, 5) 2 []"
 
 
 @pytest.mark.parametrize(
