@@ -112,6 +112,8 @@ class LabCell(IPyNbCell):  # type: ignore[misc]
         if reply.get("status") == "error" and not self.options["check_exception"]:
             traceback = "\n".join(reply.get("traceback", []))
             self.raise_cell_error(f"{reply.get('ename')}: {reply.get('evalue')}", traceback)
+        if self.exercise and not any(_passed(record, self.exercise) for record in _records(self.test_outputs)):
+            self.raise_cell_error(f'no check ran: this cell must call check("{self.exercise}", ...)')
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The card's text for a check; else the error and the end of its traceback."""
@@ -138,20 +140,35 @@ def _name(item: Any, taken: set[str]) -> str:
 
 
 def _failure(name: str, error: Any, outputs: list[Mapping[str, Any]]) -> tuple[str, str]:
-    """One line for the summary, and the text of the report; both start with the cell's name."""
+    """One line for the summary, where the name stands already, and the text of the report, which starts with it."""
     shown = next((output for output in outputs if output["output_type"] == "error"), None)
     message = str(error)
-    if shown is not None and "Timeout" not in message:
+    raised = shown is not None and "Timeout" not in message  # an interrupted cell shows an error of its own
+    if shown is not None and raised:
         message = f"{shown['ename']}: {shown['evalue']}"
     cards = [output["data"] for output in outputs if RESULT_MIME in output.get("data", {})]
-    if cards:
-        verdict = str(cards[-1][RESULT_MIME].get("verdict", "failed"))
-        return f"{name}: {verdict}", _led_by(name, str(cards[-1].get("text/plain", message)))
-    text = _led_by(name, message)
+    if cards and raised:
+        return _verdict(cards[-1][RESULT_MIME]), _led_by(name, str(cards[-1].get("text/plain", message)))
     lines = _ANSI.sub("", error.inner_traceback or "").strip().splitlines()
     if len(lines) > TRACEBACK_LINES:
         lines = ["...", *lines[-TRACEBACK_LINES:]]
-    return text.splitlines()[0], "\n".join([text, *(["", *lines] if lines else [])])
+    return message.splitlines()[0], "\n".join([_led_by(name, message), *(["", *lines] if lines else [])])
+
+
+def _records(outputs: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [output["data"][RESULT_MIME] for output in outputs if RESULT_MIME in output.get("data", {})]
+
+
+def _passed(record: Mapping[str, Any], exercise: str) -> bool:
+    return record.get("exercise") == exercise and record.get("verdict") == "passed"
+
+
+def _verdict(record: Mapping[str, Any]) -> str:
+    """A check's verdict, and for a failed one why."""
+    failure: Mapping[str, Any] = next((item for item in reversed(record.get("evidence", [])) if not item.get("ok")), {})
+    why = failure.get("why") or failure.get("claim")
+    verdict = str(record.get("verdict", "failed"))
+    return f"{verdict}: {why}" if verdict == "failed" and why else verdict
 
 
 def _led_by(name: str, text: str) -> str:
