@@ -23,7 +23,7 @@ _MARKS = {
 }
 _FAINT = "color:var(--jp-ui-font-color2,#666)"
 _CELL = "padding:3px 14px 3px 0;text-align:left;vertical-align:top;background:none"
-_NUMBER = "padding:3px 14px 3px 0;text-align:right;white-space:nowrap;background:none"
+_NUMBER = "padding:3px 14px 3px 0;text-align:right;vertical-align:top;white-space:nowrap;background:none"
 
 
 @dataclass(frozen=True)

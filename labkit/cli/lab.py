@@ -17,6 +17,7 @@ from labkit.errors import UsageError
 HOST = "127.0.0.1"
 TRIES = 50  # ports looked at before giving up
 COPY = "labkit-course"
+SETTINGS = Path(__file__).parent / "jupyter"
 
 
 def launch(directory: Path | None, *, port: int, browser: bool) -> int:
@@ -35,11 +36,16 @@ def launch(directory: Path | None, *, port: int, browser: bool) -> int:
     address = f"http://{HOST}:{chosen}/lab/tree/{FIRST}?token={token}"
     print(f"JupyterLab {'opens' if browser else 'runs'} at {address}  (Ctrl-C ends it)", flush=True)
     # The token goes by the environment: other people can read a process's arguments.
-    environment = {**os.environ, "JUPYTER_TOKEN": token}
+    environment = {**os.environ, "JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": _config_path()}
     words = command(place, chosen, browser=browser)
     if sys.platform != "win32":
         os.execve(sys.executable, words, environment)
     return subprocess.call(words, env=environment)
+
+
+def _config_path() -> str:
+    """labkit's few settings before the person's own: no question whether to fetch news. No option switches it off."""
+    return os.pathsep.join(filter(None, [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")]))
 
 
 def prepare(directory: Path | None) -> Path:
@@ -54,18 +60,18 @@ def prepare(directory: Path | None) -> Path:
     if holds_labs(directory) and (directory / FIRST).exists():
         return directory.resolve()
     copied = copy_labs(course_dir(), directory)
-    print(f"labkit lab: {copied} files of the course copied to {directory}", file=sys.stderr)
+    print(f"labkit lab: {copied} labs copied to {directory}", file=sys.stderr)
     return directory.resolve()
 
 
 def copy_labs(source: Path, target: Path) -> int:
-    """Copy the course; files that are there already stay as they are. Returns how many were copied."""
+    """Copy the labs; files that are there already stay as they are. Returns how many were copied."""
     copied = 0
-    for file in sorted(source.rglob("*")):
-        to = target / file.relative_to(source)
-        if not file.is_file() or ".ipynb_checkpoints" in file.parts or to.exists():
+    target.mkdir(parents=True, exist_ok=True)
+    for file in sorted(source.glob("[0-9][0-9]_*.ipynb")):
+        to = target / file.name
+        if to.exists():
             continue
-        to.parent.mkdir(parents=True, exist_ok=True)
         with file.open("rb") as reader, to.open("xb") as writer:
             shutil.copyfileobj(reader, writer)
         copied += 1
