@@ -1,0 +1,56 @@
+"""Who reads which sample?
+
+The plan on paper (`plan`, `plan_distributed_sampler`, `plan_dispatch`: which rank gets which ids, what is repeated,
+what is lost, who takes fewer steps), the samplers that carry it out, written to be read (`StrideSampler`,
+`BatchShards`, `BatchSlices`), one rank reading for all (`Dispatch`, `compare_dispatch`), and the ledger of what ranks
+and workers really saw (`audit`). Ranks, steps and samples are numbered from 0.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labkit.sharding.dispatch import Dispatch as Dispatch
+    from labkit.sharding.dispatch import DispatchReport as DispatchReport
+    from labkit.sharding.dispatch import compare_dispatch as compare_dispatch
+    from labkit.sharding.planning import Plan as Plan
+    from labkit.sharding.planning import plan as plan
+    from labkit.sharding.planning import plan_dispatch as plan_dispatch
+    from labkit.sharding.planning import plan_distributed_sampler as plan_distributed_sampler
+    from labkit.sharding.samplers import BatchShards as BatchShards
+    from labkit.sharding.samplers import BatchSlices as BatchSlices
+    from labkit.sharding.samplers import StrideSampler as StrideSampler
+
+_LATER = {  # name -> module, imported on first use
+    "BatchShards": "samplers",
+    "BatchSlices": "samplers",
+    "Dispatch": "dispatch",
+    "DispatchReport": "dispatch",
+    "Plan": "planning",
+    "StrideSampler": "samplers",
+    "compare_dispatch": "dispatch",
+    "plan": "planning",
+    "plan_dispatch": "planning",
+    "plan_distributed_sampler": "planning",
+}
+
+__all__ = [
+    "BatchShards",
+    "BatchSlices",
+    "Dispatch",
+    "DispatchReport",
+    "Plan",
+    "StrideSampler",
+    "compare_dispatch",
+    "plan",
+    "plan_dispatch",
+    "plan_distributed_sampler",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"labkit.sharding.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'labkit.sharding' has no attribute {name!r}")
