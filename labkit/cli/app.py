@@ -113,11 +113,12 @@ def timeline(
         times("prepare", prepare), times("train", train), batches=batches, depth=depth, workers=workers,
         prefetch_factor=prefetch_factor,
     )  # fmt: skip
-    print(json.dumps(as_data(line), allow_nan=False) if as_json else as_text(line))
+    said = json.dumps(as_data(line), allow_nan=False) if as_json else as_text(line)
     if png is not None:
         png.write_bytes(line.plot().png())
     if perfetto is not None:
         line.to_perfetto(perfetto)
+    print(said)
     return 0
 
 
