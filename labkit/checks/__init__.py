@@ -16,6 +16,7 @@ from labkit.checks.answer import LocalAnswer
 from labkit.checks.engine import evaluate
 from labkit.checks.registry import exercises
 from labkit.checks.result import CheckBroken, CheckFailed, NotAnswered, Result, Verdict
+from labkit.checks.standing import Progress, view
 from labkit.checks.variant import variant
 from labkit.course.progress import ProgressStore
 from labkit.course.variants import learner
@@ -57,10 +58,8 @@ def _keep(result: Result) -> list[str]:
         return [f"this result was not kept: {error}"]
 
 
-def progress() -> Any:
+def progress() -> Progress:
     """What the present learner has done: a table to look at, with points and what comes next."""
-    from labkit.checks.standing import view
-
     facts = [(e.lab, e.id, e.title, e.points, e.minutes) for e in exercises()]
     return view(facts, ProgressStore().standings(learner()))
 
