@@ -76,10 +76,11 @@ def test_no_process_is_left_after_an_error(monkeypatch):
         real_sleep(seconds)
 
     monkeypatch.setattr(real_module.time, "sleep", sleep)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         run_line(1, 1, batches=8, workers=2)
     assert len(seen) >= 2
     assert not {child.pid for child in multiprocessing.active_children()} & set(seen)
+    assert caught.tb  # held until here, as a notebook holds the last error's traceback, and all that it refers to
 
 
 def test_a_worker_that_dies_ends_the_run_and_leaves_nobody(monkeypatch):
@@ -146,6 +147,18 @@ def test_the_fetch_is_calibrated_and_the_model_then_exact_on_its_own_line():
     assert found.get_cost == pytest.approx(0.5)
     assert found.error == pytest.approx(0)
     assert found.jitter.makespan < found.fetch.makespan
+
+
+def test_the_fetch_is_calibrated_on_batches_that_were_ready():
+    run = made_up()
+    late = [i for i in range(1, 5) if run.prepare_end[i] > run.train_end[i - 1]]
+    assert late == [3]
+    sooner = tuple(
+        end - (i in late) for i, end in enumerate(run.prepare_end)
+    )  # now 1.5 passes until the trainer has it
+    assert compare(made_up(prepare_end=sooner)).get_cost == pytest.approx(0.5)
+    all_late = tuple(start - 0.4 for start in run.train_start)
+    assert compare(made_up(prepare_end=all_late)).get_cost == pytest.approx(0.4)
 
 
 def test_a_run_of_one_batch_still_compares():
