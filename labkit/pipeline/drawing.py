@@ -127,7 +127,8 @@ def timeline_lanes(timeline: Timeline, batches: int | None = None) -> list[Lane]
         start, wait = timeline.train_start[i], timeline.waits[i]
         if wait > 0:
             size = f"{wait:.3g}"
-            trainer.append((start - wait, start, (f"first wait {size}" if i == 0 else f"wait {size}", f"wait {size}", size), "wait"))
+            labels = (f"first wait {size}" if i == 0 else f"wait {size}", f"wait {size}", size)
+            trainer.append((start - wait, start, labels, "wait"))
         trainer.append((start, timeline.train_end[i], str(i), "train"))
     names = ["worker"] if timeline.workers == 1 else [f"worker {w}" for w in range(used)]
     return [*zip(names, workers, strict=True), ("trainer", trainer)]
