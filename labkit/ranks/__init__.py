@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from labkit.ranks.errors import RankError
 
 if TYPE_CHECKING:
-    from labkit.ranks.inputs import MOST_RANKS as MOST_RANKS
     from labkit.ranks.calls import Pool as Pool
     from labkit.ranks.calls import pool as pool
     from labkit.ranks.calls import run as run
     from labkit.ranks.calls import stop as stop
     from labkit.ranks.calls import warm_up as warm_up
+    from labkit.ranks.inputs import MOST_RANKS as MOST_RANKS
 
 __all__ = ["MOST_RANKS", "Pool", "RankError", "pool", "run", "stop", "warm_up"]
 

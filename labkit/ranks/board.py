@@ -31,6 +31,7 @@ COLLECTIVES = (
     "barrier",
     "monitored_barrier",
 )
+SAME_SIZE = ("all_reduce", "broadcast", "reduce", "all_gather", "gather")  # every rank brings as many numbers
 BETWEEN_TWO = ("send", "recv", "send_object_list", "recv_object_list")
 NAMES = ("", *COLLECTIVES, *BETWEEN_TWO)  # an operation's code is its index here; 0 is none
 
@@ -46,6 +47,7 @@ _RECORD = np.dtype(
         ("members", np.uint64, GROUPS),  # bit r: rank r is in the group; this is why 64 ranks are the most
         ("counts", np.int64, GROUPS),  # collectives begun, by group
         ("history", np.uint8, (GROUPS, HISTORY)),  # code of the k-th collective of the group at k % HISTORY
+        ("sizes", np.int64, (GROUPS, HISTORY)),  # numbers this rank brought to it, where all must bring as many; or 0
     ]
 )
 

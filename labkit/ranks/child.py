@@ -16,9 +16,9 @@ import sys
 import traceback
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]
 import torch
 import torch.distributed as dist
 
@@ -27,6 +27,7 @@ from labkit.ranks import counting, payload
 from labkit.ranks.protocol import Channel, blob, read_blob
 from labkit.ranks.tree import close_all_but, die_with
 
+_AT_START: set[str] = set()  # modules that the server had brought in
 DUMP_SIGNAL = signal.SIGUSR2  # "write down where you stand"
 ENDLESS = timedelta(days=1)  # the supervisor holds the deadline, not gloo
 
@@ -47,7 +48,7 @@ class Place:
     parent: int  # process id of the supervisor; a rank dies with it
 
 
-def live(place: Place) -> None:
+def live(place: Place) -> NoReturn:
     """The whole life of a rank; never returns."""
     code = 1
     try:
@@ -76,7 +77,8 @@ def _settle_in(place: Place) -> None:
     local = dict(zip(payload.RANK_VARIABLES, (place.rank, place.ranks) * 2, strict=False))
     os.environ.update({k: str(v) for k, v in local.items()})
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(place.port), LABKIT_RANKS_INSIDE=str(place.rank))
-    atexit._clear()  # type: ignore[attr-defined]  # the server's own; from here on they are the rank's
+    _AT_START.update(sys.modules)
+    atexit._clear()  # the server's own; from here on they are the rank's
     multiprocessing.util._finalizer_registry.clear()  # type: ignore[attr-defined]
 
 
@@ -99,12 +101,12 @@ def _serve(place: Place) -> int:
     return 0
 
 
-def _join(place: Place) -> dist.Store:
+def _join(place: Place) -> Any:
     torch.set_num_threads(1)
     if place.backend == "nccl":
         torch.cuda.set_device(place.rank)
     listening = {"is_master": True, "master_listen_fd": place.listen} if place.rank == 0 else {"is_master": False}
-    store = dist.TCPStore(
+    store = dist.TCPStore(  # type: ignore[attr-defined]
         "127.0.0.1", place.port, place.ranks, wait_for_workers=False, use_libuv=False, timeout=ENDLESS, **listening
     )
     dist.init_process_group(place.backend, store=store, rank=place.rank, world_size=place.ranks, timeout=ENDLESS)
@@ -127,7 +129,8 @@ def _job(jobs: Channel, rank: int, call: int) -> bool:
         _report(jobs, part, error)
         return False
     sys.stdout.flush()
-    jobs.send({"done": True, "group": dist.is_initialized()}, [data])
+    heavy = [name for name in payload.HEAVY if name in sys.modules and name not in _AT_START]
+    jobs.send({"done": True, "group": dist.is_initialized(), "heavy": heavy}, [data])
     os.close(data)
     return True
 
@@ -165,7 +168,7 @@ def _exit_handlers() -> None:
     sys.stderr.flush()
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]) -> NoReturn:
     """A rank started by exec, where fork isn't available: the fields of `Place` in order."""
     rank, ranks, backend, *fds = words
     counting.install()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
-import linecache
 import os
 import pickle
-import re
 import select
 import subprocess
 import sys
@@ -22,6 +20,7 @@ from labkit.errors import LabkitError, UsageError
 from labkit.ranks.errors import RankError
 from labkit.ranks.inputs import fork_works
 from labkit.ranks.protocol import Channel, blob, nameless, read_blob
+from labkit.ranks.stacks import with_source
 
 SLACK = 30.0  # s beyond a job's timeout before the supervisor itself counts as lost
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -154,6 +153,8 @@ class Ranks:
         blobs = [read_blob(fd) for fd in fds[1:]]
         if report["last"]:
             self.close()
+        if report["heavy"] and self.process is None:
+            server().control.send({"later": report["heavy"]})
         show(report["printed"])
         if found := report["verdict"]:
             traceback = with_source(report["traceback"])
@@ -215,19 +216,6 @@ def show(printed: list[str]) -> None:
     for rank, text in enumerate(printed):
         for line in text.splitlines():
             print(f"rank {rank} | {line}")
-
-
-def with_source(traceback: str) -> str:
-    """The traceback with source lines that only this process knows: those of notebook cells."""
-    lines = traceback.splitlines()
-    told = []
-    for i, line in enumerate(lines):
-        told.append(line)
-        place = re.match(r'\s*File "(.+)", line (\d+),? in ', line)
-        if place and not (i + 1 < len(lines) and lines[i + 1].startswith("    ")):
-            source = linecache.getline(place[1], int(place[2])).strip()
-            told += [f"    {source}"] if source else []
-    return "\n".join(told)
 
 
 def _load(rank: int, data: bytes) -> Any:

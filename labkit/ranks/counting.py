@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
-from labkit.ranks.board import BETWEEN_TWO, COLLECTIVES, GROUPS, HISTORY, NAMES, Board
+from labkit.ranks.board import BETWEEN_TWO, COLLECTIVES, GROUPS, HISTORY, NAMES, SAME_SIZE, Board
 
 _inside = threading.local()  # all_gather_object calls all_gather: only the outer one counts
 
@@ -40,8 +41,8 @@ class Row:
         self.fields["since"][0] = time.monotonic_ns()
         self.fields["phase"][0] = phase
 
-    def enter(self, code: int, group: Any) -> None:
-        """An operation begins."""
+    def enter(self, code: int, group: Any, numbers: int) -> None:
+        """An operation begins, on a tensor of so many numbers."""
         if NAMES[code] in COLLECTIVES:
             members = sum(1 << r for r in dist.get_process_group_ranks(group) if r < 64)
             slot = self._slots.setdefault(members, len(self._slots))
@@ -49,6 +50,7 @@ class Row:
                 count = int(self._board["counts"][self._rank, slot]) + 1
                 self._board["members"][self._rank, slot] = members
                 self._board["history"][self._rank, slot, count % HISTORY] = code
+                self._board["sizes"][self._rank, slot, count % HISTORY] = numbers
                 self._board["counts"][self._rank, slot] = count
             self.fields["begun"][0] += 1
         self.fields["since"][0] = time.monotonic_ns()
@@ -88,6 +90,7 @@ def install() -> None:
 def _counted(function: Callable[..., Any], code: int) -> Callable[..., Any]:
     names = list(inspect.signature(function).parameters)
     where = names.index("group") if "group" in names else len(names)
+    at = names.index("tensor") if NAMES[code] in SAME_SIZE else len(names)
     collective = NAMES[code] not in BETWEEN_TWO
 
     @functools.wraps(function)
@@ -98,7 +101,9 @@ def _counted(function: Callable[..., Any], code: int) -> Callable[..., Any]:
             return function(*args, **kwargs)
         _inside.call = True
         try:
-            row.enter(code, group or dist.group.WORLD if collective else None)
+            tensor = args[at] if len(args) > at else kwargs.get("tensor") if at < len(names) else None
+            numbers = tensor.numel() if isinstance(tensor, torch.Tensor) else 0
+            row.enter(code, group or dist.group.WORLD if collective else None, numbers)
             return _finish(row, function(*args, **kwargs))
         finally:
             _inside.call = False

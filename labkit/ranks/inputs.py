@@ -27,17 +27,18 @@ def check_group(ranks: Any, backend: Any) -> int:
         raise UsageError(f"rank {inside} can't start ranks of its own: call labkit.ranks from outside, with more ranks")
     if isinstance(ranks, bool) or not isinstance(ranks, numbers.Integral):
         raise UsageError(f"ranks is {ranks!r}: a whole number from 1 to {MOST_RANKS} is needed")
-    if not 1 <= ranks <= MOST_RANKS:
-        raise UsageError(f"ranks is {ranks}: one machine runs 1 to {MOST_RANKS}; for more, torchrun -m labkit.ranks")
+    count = int(ranks)
+    if not 1 <= count <= MOST_RANKS:
+        raise UsageError(f"ranks is {count}: one machine runs 1 to {MOST_RANKS}; for more, torchrun -m labkit.ranks")
     if backend not in BACKENDS:
         raise UsageError(f"backend is {backend!r}: choose from {', '.join(BACKENDS)}")
     if backend == "nccl":
-        _check_gpus(int(ranks))
+        _check_gpus(count)
     free = _free_memory()
-    if ranks * RANK_MEMORY > free:
+    if count * RANK_MEMORY > free:
         most = free // RANK_MEMORY
-        raise UsageError(f"ranks is {ranks}: {free >> 20} MiB of free memory hold {most} at most")
-    return int(ranks)
+        raise UsageError(f"ranks is {count}: {free >> 20} MiB of free memory hold {most} at most")
+    return count
 
 
 def check_call(fn: Any, args: tuple[Any, ...], timeout: Any) -> float:
@@ -48,7 +49,7 @@ def check_call(fn: Any, args: tuple[Any, ...], timeout: Any) -> float:
     """
     if not callable(fn):
         raise UsageError(f"fn is {fn!r}: a function fn(rank, *args) is needed")
-    if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) or not 0 < timeout < math.inf:
+    if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) or not 0 < float(timeout) < math.inf:
         raise UsageError(f"timeout is {timeout!r}: seconds above 0 are needed")
     _check_signature(fn, args)
     return float(timeout)

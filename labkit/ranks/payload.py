@@ -6,19 +6,33 @@ cloudpickle sends functions and classes of `__main__` and closures by value, and
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import pickle
 import random
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]
 
 from labkit.errors import UsageError
 
 SEED = 0  # every rank's `random`, numpy and torch start from it
+# Slow to import: once a rank needed one, the server imports it too, and later ranks have it. None starts a thread.
+HEAVY = ("torch._dynamo", "pandas", "accelerate", "webdataset", "torchdata.stateful_dataloader", "torchmetrics")
 KEPT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GLOO_SOCKET_IFNAME", "PYTHONHASHSEED")
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """cloudpickle, but code keeps the name of its file or notebook cell, so that tracebacks can show the source."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        if not isinstance(thing, types.CodeType):
+            return super().reducer_override(thing)
+        build, parts = self.dispatch_table[types.CodeType](thing)
+        return build, tuple(thing.co_filename if part == "<dynamic-code>" else part for part in parts)
 
 
 def pack(fn: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
@@ -29,7 +43,9 @@ def pack(fn: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     """
     place = {"cwd": _directory(), "path": list(sys.path), "environ": dict(os.environ)}
     try:
-        call = cloudpickle.dumps((fn, args))
+        file = io.BytesIO()
+        _Pickler(file).dump((fn, args))
+        call = file.getvalue()
     except Exception as error:
         raise UsageError(_culprit(fn, args, error)) from None
     return pickle.dumps((place, call))
@@ -59,7 +75,10 @@ def seed() -> None:
 
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002  the state that learners' code draws from
-    torch.manual_seed(SEED)
+    if torch.version.cuda:
+        torch.manual_seed(SEED)
+    else:  # without CUDA the full call would only add a formatted stack: milliseconds
+        torch.default_generator.manual_seed(SEED)
 
 
 def _directory() -> str:
@@ -72,7 +91,7 @@ def _directory() -> str:
 def _culprit(fn: Callable[..., Any], args: tuple[Any, ...], error: Exception) -> str:
     for i, value in enumerate(args):
         if reason := _refusal(value):
-            return f"argument {i + 1} ({type(value).__name__}) can't be sent to ranks: {reason}; make it inside the function"
+            return f"argument {i + 1} ({type(value).__name__}) can't be sent to ranks: {reason}; make it inside fn"
     name = getattr(fn, "__name__", type(fn).__name__)
     held = inspect.unwrap(fn)
     if inspect.isfunction(held):

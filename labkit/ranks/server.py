@@ -13,10 +13,10 @@ import selectors
 import signal
 import sys
 import traceback
-from typing import NoReturn
 
 from labkit.ranks import counting, tree
 from labkit.ranks.child import Place, live
+from labkit.ranks.payload import seed
 from labkit.ranks.protocol import Channel
 from labkit.ranks.supervisor import supervise
 
@@ -43,6 +43,8 @@ def main(control: Channel) -> None:
                 _bury(groups, key.fd)
             elif (received := control.receive()) is None:
                 return
+            elif "later" in received[0]:
+                _import(received[0]["later"])
             elif "import" in received[0]:
                 control.send(_import(received[0]["import"]))
             else:
@@ -80,25 +82,20 @@ def _fork_supervisor(ranks: int, backend: str, channel: int) -> int:
 
 def _fork_rank(place: Place) -> int:
     pid = os.fork()
-    if pid:
-        return pid
-    _never_return(place)
-
-
-def _never_return(place: Place) -> NoReturn:
-    live(place)
-    os._exit(1)
+    if not pid:
+        live(place)
+    return pid
 
 
 def _warm_up() -> None:
     """Bring in what ranks use, and touch what is set up on first use; start no thread."""
-    import cloudpickle
+    import cloudpickle  # type: ignore[import-untyped]
     import numpy as np
     import torch
     import torch.utils.data
 
     torch.set_num_threads(1)
-    torch.manual_seed(0)
+    seed()
     cloudpickle.loads(cloudpickle.dumps((lambda x: x, torch.ones(2), np.ones(2))))
     torch.nn.functional.mse_loss(torch.nn.Linear(2, 1)(torch.ones(3, 2)), torch.zeros(3, 1))
     gc.collect()

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import psutil
 
 from labkit.ranks import board as boards
-from labkit.ranks import tree, verdict
+from labkit.ranks import stacks, tree, verdict
 from labkit.ranks.child import DUMP_SIGNAL, Place, listener
 from labkit.ranks.protocol import Channel, blob, nameless, read_blob
 
@@ -53,6 +53,8 @@ class Group:
         sock, port = listener()
         self.ranks: list[Rank] = []
         self.selector = selectors.DefaultSelector()
+        self.heavy: set[str] = set()  # slow imports that a rank made by itself
+        self.whole = True  # no rank has left the process group
         for number in range(ranks):
             mine, theirs = Channel.pair()
             read, write = os.pipe()
@@ -91,7 +93,7 @@ class Group:
                 first_failure = first_failure or now
                 found = self._judge(failures, finished, now - first_failure)
             elif finished or self._stuck():
-                found = verdict.unequal(self.board, finished)
+                found = verdict.unequal(self.board, finished, in_trouble=self._stuck())
             if found:
                 return found
             if len(finished) == len(self.ranks):
@@ -153,6 +155,8 @@ class Group:
         message, fds = received
         if "done" in message:
             rank.result = fds[0]
+            self.heavy |= set(message["heavy"])
+            self.whole = self.whole and message["group"]
         else:
             said = json.loads(read_blob(fds[0]))
             rank.failure = verdict.Failure(message["failed"], **said)
@@ -200,7 +204,7 @@ class Group:
             return None
         if certain:
             return verdict.raised(self.board, failures)
-        if found := verdict.unequal(self.board, finished):
+        if found := verdict.unequal(self.board, finished, in_trouble=True):
             return found
         return verdict.left_early(self.board, finished, failures) if finished else verdict.raised(self.board, failures)
 
@@ -243,7 +247,7 @@ def supervise(caller: Channel, ranks: int, backend: str, start: Start, server: i
     if server is not None:
         watch.register(server, selectors.EVENT_READ)
     group = Group(ranks, backend, start)
-    group.selector.register(watch.fileno(), selectors.EVENT_READ, _CALLER)  # type: ignore[attr-defined]
+    group.selector.register(watch.fileno(), selectors.EVENT_READ, _CALLER)
     kindly = True
     try:
         while (received := caller.receive()) is not None:
@@ -252,7 +256,7 @@ def supervise(caller: Channel, ranks: int, backend: str, start: Start, server: i
             os.close(fds[0])
             traceback = _traceback(group, found) if found else ""
             kindly = found is None
-            last = bool(found) or message["last"] or any(r.ended for r in group.ranks)
+            last = bool(found) or message["last"] or not group.whole or any(r.ended for r in group.ranks)
             if last:
                 group.end(kindly=kindly)
             _answer(caller, group, found, traceback, last)
@@ -271,14 +275,16 @@ def _traceback(group: Group, found: verdict.Verdict) -> str:
     if found.cause == "unequal" and failures:
         rank = min(failures)
         return f"rank {rank}:\n{failures[rank].traceback}"
-    stacks = group.dumps() if found.cause == "died" else group.stacks()
-    told = [found.rank] if found.cause in ("died", "hung") else sorted(stacks)
-    waiting = [n for n in told if stacks[n] and group.ranks[n].result is None]
-    return "\n".join(f"rank {n}:\n{stacks[n]}" for n in waiting)
+    dumps = group.dumps() if found.cause == "died" else group.stacks()
+    waiting = [n for n in sorted(dumps) if group.board["op"][n]][:1] if found.cause == "unequal" else []
+    wanted = sorted({found.rank, *waiting})
+    told = {n: stacks.from_dump(dumps[n]) for n in wanted if group.ranks[n].result is None}
+    return "\n".join(f"rank {n}:\n{stack}" for n, stack in told.items() if stack)
 
 
 def _answer(caller: Channel, group: Group, found: verdict.Verdict | None, traceback: str, last: bool) -> None:
     report = {
+        "heavy": sorted(group.heavy),
         "printed": group.printed(),
         "last": last,
         "traceback": traceback,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.ranks.board import FINISHED, HISTORY, NAMES, READY, STARTING, Board
+from labkit.ranks.board import HISTORY, NAMES, READY, STARTING, Board
 
 # What gloo and the store say when the other side is gone: a consequence, never the first cause.
 _BROKEN = ("Connection closed by peer", "Connection reset", "Broken pipe", "gloo/transport", "DistNetworkError")
@@ -77,12 +77,15 @@ def died(board: Board, rank: int, status: int) -> Verdict:
     return Verdict(f"rank {rank} {how} in step {step}", rank, step, "died")
 
 
-def unequal(board: Board, finished: Collection[int]) -> Verdict | None:
-    """Whether ranks surely made unequal collectives: other ones, or one has ended and another began more."""
+def unequal(board: Board, finished: Collection[int], *, in_trouble: bool) -> Verdict | None:
+    """Whether ranks made unequal collectives: other ones, or one has ended and another began more.
+
+    `in_trouble`: ranks wait or have failed, so tensors of unequal sizes are the reason too (some backends take them).
+    """
     for members, slots in _groups(board).items():
         for a in members:
             for b in members:
-                if a < b and (found := _other_operation(board, a, b, slots)):
+                if a < b and (found := _other_operation(board, a, b, slots, in_trouble)):
                     return found
         counts = {r: int(board[r]["counts"][slots[r]]) if r in slots else 0 for r in members}
         ended = min((r for r in members if r in finished), key=lambda r: counts[r], default=None)
@@ -105,8 +108,7 @@ def left_early(board: Board, finished: Collection[int], failures: dict[int, Fail
     """A rank lost its connection to one that had ended: collectives nobody counted (DistributedDataParallel's)."""
     ended, waiting = min(finished), min(failures)
     line = (
-        f"rank {ended} ended after {_collectives(int(board[ended]['begun']))} while rank {waiting} was still in "
-        f"step {step_of(board, waiting)} and needed it: {failures[waiting].type}; "
+        f"rank {ended} ended while rank {waiting} still needed it (its traceback shows where): "
         "all ranks must take the same number of steps"
     )
     return Verdict(line, ended, step_of(board, ended), "unequal")
@@ -151,7 +153,7 @@ def _groups(board: Board) -> dict[tuple[int, ...], dict[int, int]]:
     return groups
 
 
-def _other_operation(board: Board, a: int, b: int, slots: dict[int, int]) -> Verdict | None:
+def _other_operation(board: Board, a: int, b: int, slots: dict[int, int], in_trouble: bool) -> Verdict | None:
     if a not in slots or b not in slots:
         return None
     counts = [int(board[r]["counts"][slots[r]]) for r in (a, b)]
@@ -161,6 +163,13 @@ def _other_operation(board: Board, a: int, b: int, slots: dict[int, int]) -> Ver
             line = (
                 f"rank {b} calls {ops[1]} as its {ordinal(k)} collective where rank {a} calls {ops[0]}: "
                 "all ranks of a group must make the same collectives"
+            )
+            return Verdict(line, b, k, "unequal")
+        sizes = [int(board[r]["sizes"][slots[r], k % HISTORY]) for r in (a, b)]
+        if in_trouble and sizes[0] != sizes[1]:
+            line = (
+                f"rank {b} brings {sizes[1]} numbers to its {ordinal(k)} collective ({ops[1]}) where rank {a} "
+                f"brings {sizes[0]}: {ops[1]} needs tensors of the same size on all ranks"
             )
             return Verdict(line, b, k, "unequal")
     return None
@@ -175,11 +184,6 @@ def ordinal(n: int) -> str:
     """1st, 2nd, 3rd, 11th."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
-
-
-def all_finished(board: Board) -> bool:
-    """Whether every rank's function returned."""
-    return bool((board["phase"] == FINISHED).all())
 
 
 def _collectives(n: int) -> str:
