@@ -62,7 +62,7 @@ class Predictions:
     def ordered(self) -> tuple[list[Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Ids, predictions and targets, each sample once, by id; ids that can't be compared go by their text."""
         try:
-            ids: list[Any] = sorted(self._rows)  # type: ignore[type-var]
+            ids: list[Any] = sorted(self._rows)
         except TypeError:
             ids = sorted(self._rows, key=lambda one: (type(one).__name__, repr(one)))
         return ids, np.array([self._rows[i][0] for i in ids]), np.array([self._rows[i][1] for i in ids])
