@@ -78,7 +78,7 @@ class LabCell(IPyNbCell):  # type: ignore[misc]
     def __init__(self, name: str, parent: LabFile, cell_num: int, cell: Any, options: Any) -> None:
         super().__init__(name, parent, cell_num, cell, options)
         self.labkit_number = cell_num
-        mine = cell.metadata.get("labkit", {})
+        mine = _labkit(cell)
         self.exercise = str(mine.get("exercise", "")) if mine.get("role") == "check" else ""
         if self.exercise:  # a tag is for Run All in JupyterLab; here an error in a check is the verdict
             options["check_exception"] = options["skip"] = False
@@ -124,9 +124,14 @@ class LabCell(IPyNbCell):  # type: ignore[misc]
         return ReprExceptionInfo(ReprTraceback([ReprEntryNative([f"{text}\n"])], None, style="native"), where)
 
 
+def _labkit(cell: Any) -> Mapping[str, Any]:
+    mine = cell.metadata.get("labkit")
+    return mine if isinstance(mine, Mapping) else {}
+
+
 def _name(item: Any, taken: set[str]) -> str:
     """`pipeline.makespan` for a check cell, `pipeline.makespan: answer` for an answer cell, else the cell's id."""
-    mine = item.cell.metadata.get("labkit", {})
+    mine = _labkit(item.cell)
     role, exercise = mine.get("role"), mine.get("exercise")
     stem = str(item.cell.get("id") or item.name)
     if exercise:

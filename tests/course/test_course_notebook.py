@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import labfactory
@@ -81,16 +80,15 @@ def test_a_damaged_file_gets_one_line_that_names_it(damage: str, tmp_path: Path)
     assert "\n" not in str(caught.value)
 
 
-def test_missing_file_directory_and_pipe(tmp_path: Path) -> None:
+def test_missing_file_directory_and_device(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gone\.ipynb does not exist"):
         load(tmp_path / "gone.ipynb")
     with pytest.raises(UsageError, match="is a directory"):
         load(tmp_path)
     with pytest.raises(UsageError, match="does not exist"):
         load("a\0b.ipynb")
-    os.mkfifo(tmp_path / "pipe.ipynb")
     with pytest.raises(UsageError, match="not an ordinary file"):
-        load(tmp_path / "pipe.ipynb")
+        load("/dev/zero")
 
 
 def test_size_limit(lab_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

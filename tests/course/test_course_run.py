@@ -63,7 +63,7 @@ def test_a_traceback_shows_the_answers_lines(lab: Lab) -> None:
         run(lab, "a = 0\ntotal = 1 / a  # my line")
     text = "".join(traceback.format_exception(caught.value))
     assert 'File "<demo.total answer>", line 2' in text
-    assert "total = 1 / a  # my line" in text
+    assert "\n    total = 1 / a  # my line\n" in text
 
 
 def test_a_function_lives_in_main_as_in_a_kernel(lab: Lab) -> None:

@@ -68,11 +68,14 @@ def test_a_pasted_exercise_gets_its_own_ids_and_metadata(tmp_path: Path) -> None
     for number, cell in enumerate(labfactory.lab()["cells"][2:8]):
         cell["id"] = f"{number:08x}"
         cell["source"] = cell["source"].replace("demo.total", "demo.mean")
+        if number == 2:  # its given code was a drawing in the old exercise
+            cell["metadata"] = labfactory.cell(raw, "demo-total-draw")["metadata"]
         raw["cells"].append(cell)
     path = labfactory.write(raw, tmp_path / "77_demo.ipynb")
     tidy(path)
     assert lint(path) == []
     assert load(path).exercise("demo.mean").answer == ("demo-mean-answer",)
+    assert load(path).exercise("demo.mean").given == ("demo-mean-given",)
 
 
 def test_two_answers_and_code_around_them(tmp_path: Path) -> None:
