@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -54,6 +55,8 @@ def live(place: Place) -> NoReturn:
     try:
         _settle_in(place)
         code = _serve(place)
+    except BaseException:
+        traceback.print_exc()  # shown among the rank's prints
     finally:
         with contextlib.suppress(BaseException):
             sys.stdout.flush()
@@ -138,17 +141,18 @@ def _job(jobs: Channel, rank: int, call: int) -> bool:
 def _report(jobs: Channel, part: str, error: BaseException) -> None:
     with contextlib.suppress(AttributeError):
         error.__traceback__ = error.__traceback__.tb_next  # type: ignore[union-attr]  # this file's own frame
-    said: dict[str, Any] = {"type": type(error).__name__, "text": str(error), "traceback": _formatted(error)}
+    said: dict[str, Any] = {"type": type(error).__name__, "text": _safely(str, error)}
+    said["traceback"] = _safely(lambda e: "".join(traceback.format_exception(e)), error)
     fd = blob(json.dumps(said).encode())
     jobs.send({"failed": part}, [fd])
     os.close(fd)
 
 
-def _formatted(error: BaseException) -> str:
+def _safely(told: Callable[[BaseException], str], error: BaseException) -> str:
     try:
-        return "".join(traceback.format_exception(error))
+        return told(error)
     except Exception as again:  # an exception whose own text raises
-        return f"{type(error).__name__} (its text can't be shown: {type(again).__name__})"
+        return f"its text can't be shown: {type(again).__name__}"
 
 
 def _wait_for_end(jobs: Channel) -> int:

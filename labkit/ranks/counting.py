@@ -76,6 +76,12 @@ def count_on(row: Row) -> None:
     _row = row
 
 
+def count_off() -> None:
+    """Back to uncounted."""
+    global _row
+    _row = None
+
+
 def install() -> None:
     """Wrap torch.distributed's functions; they stay as they were until `count_on`."""
     for code, name in enumerate(NAMES):

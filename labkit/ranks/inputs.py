@@ -51,11 +51,16 @@ def check_call(fn: Any, args: tuple[Any, ...], timeout: Any) -> float:
         raise UsageError(f"fn is {fn!r}: a function fn(rank, *args) is needed")
     if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) or not 0 < float(timeout) < math.inf:
         raise UsageError(f"timeout is {timeout!r}: seconds above 0 are needed")
-    _check_signature(fn, args)
+    check_signature(fn, args)
     return float(timeout)
 
 
-def _check_signature(fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def check_signature(fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Whether `fn(rank, *args)` can be called.
+
+    Raises:
+        UsageError: it can't; the text shows the signature.
+    """
     name = getattr(fn, "__name__", type(fn).__name__)
     if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         raise UsageError(f"{name} is a generator or async function: ranks call a plain one that returns its result")

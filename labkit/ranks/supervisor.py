@@ -21,8 +21,8 @@ from labkit.ranks.protocol import Channel, blob, nameless, read_blob
 Start: TypeAlias = Callable[[Place], int]  # starts a rank's process, returns its id
 
 MOST_OUTPUT = 4 << 20  # bytes kept of one rank's prints
-GRACE = 0.03  # s from the first exception to the verdict: the other ranks' exceptions come in
-DOUBT = 0.4  # s to find the reason behind a broken connection
+GRACE = 0.03  # s from the first exception to the verdict, when all other ranks wait in a collective
+DOUBT = 0.4  # s for other ranks' exceptions to come in, or for the reason behind a broken connection
 _EXIT, _CALLER = "exit", "caller"  # what woke the supervisor, besides a rank's words and prints
 IDLE = 0.5  # s without a sign of life from a rank while another has already ended
 
@@ -200,7 +200,9 @@ class Group:
     def _judge(self, failures: dict[int, verdict.Failure], finished: set[int], age: float) -> verdict.Verdict | None:
         """A verdict once the first cause is clear."""
         certain = not all(f.consequence for f in failures.values())
-        if age < (GRACE if certain else DOUBT) and len(failures) + len(finished) < len(self.ranks):
+        at_work = [n for n in range(len(self.ranks)) if n not in failures and n not in finished]
+        waiting = bool((self.board["op"][at_work] != 0).all())
+        if at_work and age < (GRACE if certain and waiting else DOUBT):
             return None
         if certain:
             return verdict.raised(self.board, failures)
