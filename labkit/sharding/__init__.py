@@ -2,8 +2,9 @@
 
 The plan on paper (`plan`, `plan_distributed_sampler`, `plan_dispatch`: which rank gets which ids, what is repeated,
 what is lost, who takes fewer steps), the samplers that carry it out, written to be read (`StrideSampler`,
-`BatchShards`, `BatchSlices`), one rank reading for all (`Dispatch`, `compare_dispatch`), and the ledger of what ranks
-and workers really saw (`audit`). Ranks, steps and samples are numbered from 0.
+`BatchShards`, `BatchSlices`), one rank reading for all (`Dispatch`, `compare_dispatch`), ranks that take unequal steps
+(`uneven_steps`), and the ledger of what ranks and workers really saw (`audit`). Ranks, steps and samples are numbered
+from 0.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from labkit.sharding.samplers import BatchShards as BatchShards
     from labkit.sharding.samplers import BatchSlices as BatchSlices
     from labkit.sharding.samplers import StrideSampler as StrideSampler
+    from labkit.sharding.uneven import uneven_steps as uneven_steps
 
 _LATER = {  # name -> module, imported on first use
     "BatchShards": "samplers",
@@ -34,6 +36,7 @@ _LATER = {  # name -> module, imported on first use
     "plan": "planning",
     "plan_dispatch": "planning",
     "plan_distributed_sampler": "planning",
+    "uneven_steps": "uneven",
 }
 
 __all__ = [
@@ -47,6 +50,7 @@ __all__ = [
     "plan",
     "plan_dispatch",
     "plan_distributed_sampler",
+    "uneven_steps",
 ]
 
 
