@@ -14,6 +14,10 @@ Times: TypeAlias = float | Sequence[float] | Any
 """One time for every batch, or a sequence of times: list, tuple, NumPy array, pandas Series, torch tensor."""
 
 
+MOST_BATCHES = 10**8
+"""Above this a line's columns take gigabytes; the error would otherwise come from the operating system."""
+
+
 def whole(name: str, value: Any, least: int) -> int:
     """`value` as an int of at least `least`; UsageError otherwise. A float such as 4.0 isn't a whole number here."""
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -48,6 +52,8 @@ def columns(prepare: Times, train: Times, batches: int | None) -> tuple[array[fl
         UsageError: a value isn't a time, the lengths differ, a sequence is empty, or `batches` is missing or differs.
     """
     size = None if batches is None else whole("batches", batches, 1)
+    if size is not None and size > MOST_BATCHES:
+        raise UsageError(f"batches is {size}: more than {MOST_BATCHES:,} don't fit; the long run shows in far fewer")
     first, second = _times("prepare", prepare), _times("train", train)
     if isinstance(first, array) and isinstance(second, array) and len(first) != len(second):
         raise UsageError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -110,19 +111,23 @@ class Notebook:
 
     def __init__(self, page: Page, server: Server, path: str, order: list[str]) -> None:
         self.page, self.order = page, order
-        page.goto(f"{server.url}/lab/tree/{path}?token={server.token}&reset")
+        page.goto(f"{server.url}/lab/tree/{path}?token={server.token}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=90_000)
         self.wait_idle()
 
     def wait_idle(self, timeout: float = 90) -> None:
         """Until the kernel is there and has nothing to do, twice in a row."""
-        status = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook-ExecutionIndicator")
         end, calm = time.monotonic() + timeout, 0
         while calm < 3:
             assert time.monotonic() < end, "the kernel stays busy"
-            state = status.first.get_attribute("data-status") if status.count() else None
-            calm = calm + 1 if state == "idle" else 0
+            calm = calm + 1 if self._idle() else 0
             self.page.wait_for_timeout(150)
+
+    def _idle(self) -> bool:
+        """As the status bar says it: before the kernel is there the notebook's own sign says idle, too."""
+        bar = self.page.locator("#jp-bottom-panel, .jp-StatusBar-Widget").first.inner_text()
+        sign = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook-ExecutionIndicator").first
+        return "| Idle" in bar and sign.get_attribute("data-status") == "idle"
 
     def cell(self, id: str) -> Locator:
         return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-Cell").nth(
@@ -157,8 +162,12 @@ class Notebook:
         self.page.keyboard.insert_text(source)
 
     def run_all(self, timeout: float = 180) -> None:
-        """Run > Run All Cells, from the menu."""
+        """Run > Run All Cells, from the menu, until every code cell has its number."""
         self.page.locator(".lm-MenuBar-item", has_text="Run").first.click()
         self.page.locator(".lm-Menu-item", has_text="Run All Cells").first.click()
-        self.page.wait_for_timeout(500)
+        prompts = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell .jp-InputPrompt")
+        end = time.monotonic() + timeout
+        while waiting := [text for text in prompts.all_inner_texts() if not re.fullmatch(r"\[\d+\]:", text)]:
+            assert time.monotonic() < end, f"{len(waiting)} cells never ran"
+            self.page.wait_for_timeout(200)
         self.wait_idle(timeout)

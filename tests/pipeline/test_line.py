@@ -184,6 +184,7 @@ BAD = [
     ({"prepare": np.ones((2, 2)), "train": 10}, "prepare has shape (2, 2): give one time for each batch"),
     ({"prepare": 6, "train": 10}, "batches is missing: give batches=4, say, or a sequence of times"),
     ({"prepare": 6, "train": 10, "batches": 0}, "batches is 0: give a whole number, 1 or more"),
+    ({"prepare": 6, "train": 10, "batches": 10**12}, "batches is 1000000000000: more than 100,000,000 don't fit"),
     ({"prepare": 6, "train": 10, "batches": -2}, "batches is -2: give a whole number, 1 or more"),
     ({"prepare": 6, "train": 10, "batches": 2.5}, "batches is 2.5: give a whole number, 1 or more"),
     ({"prepare": 6, "train": 10, "batches": True}, "batches is True: give a whole number, 1 or more"),
