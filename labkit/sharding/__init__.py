@@ -13,9 +13,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labkit.sharding.auditing import audit as audit
+    from labkit.sharding.coverage import Coverage as Coverage
     from labkit.sharding.dispatch import Dispatch as Dispatch
     from labkit.sharding.dispatch import DispatchReport as DispatchReport
     from labkit.sharding.dispatch import compare_dispatch as compare_dispatch
+    from labkit.sharding.findings import CAUSES as CAUSES
+    from labkit.sharding.findings import Finding as Finding
     from labkit.sharding.planning import Plan as Plan
     from labkit.sharding.planning import plan as plan
     from labkit.sharding.planning import plan_dispatch as plan_dispatch
@@ -28,10 +32,14 @@ if TYPE_CHECKING:
 _LATER = {  # name -> module, imported on first use
     "BatchShards": "samplers",
     "BatchSlices": "samplers",
+    "CAUSES": "findings",
+    "Coverage": "coverage",
     "Dispatch": "dispatch",
     "DispatchReport": "dispatch",
+    "Finding": "findings",
     "Plan": "planning",
     "StrideSampler": "samplers",
+    "audit": "auditing",
     "compare_dispatch": "dispatch",
     "plan": "planning",
     "plan_dispatch": "planning",
@@ -40,12 +48,16 @@ _LATER = {  # name -> module, imported on first use
 }
 
 __all__ = [
+    "CAUSES",
     "BatchShards",
     "BatchSlices",
+    "Coverage",
     "Dispatch",
     "DispatchReport",
+    "Finding",
     "Plan",
     "StrideSampler",
+    "audit",
     "compare_dispatch",
     "plan",
     "plan_dispatch",
