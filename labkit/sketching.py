@@ -1,0 +1,53 @@
+"""Drawings of what a person's answer does: what they share. An answer that can't be drawn gives a picture saying so."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from labkit.picture import Picture
+
+P = ParamSpec("P")
+
+OPEN = "nothing to draw yet: the answer is still open"
+
+
+def or_nothing(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Where an answer can't be drawn yet, say so in a picture of its own instead of raising."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        try:
+            return draw(*args, **kwargs)
+        except NotImplementedError:
+            return nothing(OPEN)
+        except Exception as error:  # a learner's function may raise anything; the check names it
+            if any(value is ... for value in (*args, *kwargs.values())):
+                return nothing(OPEN)
+            return nothing(f"this answer can't be drawn ({type(error).__name__}: {error})"[:160])
+
+    return drawn
+
+
+def nothing(why: str) -> Picture:
+    """A picture that holds one line of text: why there is nothing else in it."""
+    figure = Figure(figsize=(9.6, 0.9), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.text(0.01, 0.5, why, fontsize=10, va="center")
+    return Picture(figure, why)
+
+
+def plain_axes(x: str, y: str, title: str, *, height: float = 3.0) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, named, without the upper and the right line."""
+    figure = Figure(figsize=(7.2, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
