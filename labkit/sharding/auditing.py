@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from labkit import ranks as real_ranks
@@ -48,14 +49,14 @@ def audit(
     content, so equal samples then count as one. Without any DataLoader a batch is taken for a list of ids, or its rows.
 
     Args:
-        make_loader: called in every rank with as much of (rank, ranks) as it asks for; torch.distributed is initialised.
+        make_loader: called in every rank with as much of (rank, ranks) as it asks for; the process group is up.
         ranks: how many real ranks.
         epochs: how many epochs to walk; two are needed to see an order or a draw that repeats.
         sample_id: sample -> id (a number, a text, a tuple), or a list of ids where an item is a batch.
         on_epoch: called with (loader, epoch) before every epoch, for what the job does there, such as
             `loader.sampler.set_epoch(epoch)`.
-        samples: what an epoch should cover, the ids or how many; by default the data set's length (or the Subsets'), for
-            streams everything that was seen in any epoch.
+        samples: what an epoch should cover, the ids or how many; by default the data set's length (or the Subsets'),
+            for streams everything that was seen in any epoch.
         steps: stop every epoch after so many steps; what is missing can't be told then.
         groups: ranks that share their data on purpose, such as [[0, 1], [2, 3]]. By default neighbouring ranks in
             blocks of one size that get the same samples, step by step, while the blocks differ.
@@ -95,7 +96,9 @@ def audit(
             )
 
     ledger = ledger_of(make_loader, 0, epochs)
-    findings = [*rules_running.running(ledger), *rules_sharing.sharing(ledger)]
+    findings = rules_running.running(ledger)
+    torn = any(one.cause == "group-differs" for one in findings)  # then no rank stands for its group
+    findings += rules_sharing.sharing(replace(ledger, groups=()) if torn else ledger)
     if resumed is not None:
         epoch, step = _position(at, epochs)
         again = ledger_of(resumed, epoch, epochs - epoch)

@@ -49,9 +49,9 @@ class Coverage:
 
     @property
     def duplicates(self) -> tuple[Hashable, ...]:
-        """Ids read once more in epoch 0, in that order; an id read three times is in it twice. `repeated(e)`: any epoch.
+        """Ids read once more in epoch 0, in that order; an id read three times is in it twice.
 
-        Each one counts again in a metric that doesn't remove it.
+        `repeated(e)` has any epoch. Each one counts again in a metric that doesn't remove it.
         """
         return self.repeated(0)
 
@@ -119,7 +119,8 @@ class Coverage:
     def frame(self) -> pd.DataFrame:
         """One row for every sample of every step: epoch, rank, worker, reader, step, place, id, again.
 
-        worker -1 is the rank's own process; reader is the rank that read it; again: some step had it before in this epoch.
+        worker -1 is the rank's own process; reader is the rank that read it; again: some step of this epoch had it
+        before.
         """
         import pandas as pd
 
@@ -142,7 +143,7 @@ class Coverage:
         return grouped.agg(seen=("id", "size"), different=("id", "nunique"), again=("again", "sum")).reset_index()
 
     def orders(self) -> pd.DataFrame:
-        """One row for every epoch and rank: steps, samples, and a fingerprint of the order: equal ones are the same order."""
+        """One row for every epoch and rank: steps, samples, and a fingerprint of the order (equal: the same order)."""
         import pandas as pd
 
         rows = [
@@ -156,7 +157,8 @@ class Coverage:
     def streams(self) -> pd.DataFrame:
         """One row for every generator of every reading process and epoch.
 
-        Columns: epoch, rank, worker, generator, stood (equal: the same draws follow), drawn (whether reading a sample moved it).
+        Columns: epoch, rank, worker, generator, stood (equal: the same draws follow), drawn (whether reading a sample
+        moved it).
         """
         import pandas as pd
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def content(value: Any) -> str | None:
-    """A digest of the value: equal for equal tensors, arrays, numbers, texts and containers of them; None if it can't be taken."""
+    """A digest of the value, equal for equal tensors, arrays, numbers, texts and containers; None if there is none."""
     digest = blake2b(digest_size=8)
     try:
         _feed(digest.update, value)
@@ -49,7 +49,7 @@ def _feed(put: Any, value: Any) -> None:
 
 
 def generators(dataset: Any) -> dict[str, int]:
-    """Where each generator that a data set may draw from stands: torch's, numpy's and Python's own, and those it holds."""
+    """Where each generator that a data set may draw from stands: torch's, numpy's, Python's, and those it holds."""
     import numpy as np
     import torch
 
@@ -62,9 +62,7 @@ def generators(dataset: Any) -> dict[str, int]:
     for name, held in _held(dataset):
         if isinstance(held, np.random.Generator):
             stands[name] = _number(held.bit_generator.state)
-        elif isinstance(held, np.random.RandomState):
-            stands[name] = _number(held.get_state())
-        elif isinstance(held, torch.Generator):
+        elif isinstance(held, np.random.RandomState | torch.Generator):
             stands[name] = _number(held.get_state())
         elif isinstance(held, random.Random):
             stands[name] = _python(held.getstate())

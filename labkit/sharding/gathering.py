@@ -124,7 +124,7 @@ def _sorted(folder: str, rank: int, first_epoch: int) -> _Notes:
         elif kind == "read":
             _read(notes, rank, first_epoch, *values)
         elif kind == "step":
-            notes.steps.append(values)  # type: ignore[arg-type]
+            notes.steps.append(values)
         elif kind == "rest":
             notes.unread += values[1]
         elif kind == "epoch":
@@ -196,9 +196,7 @@ def _identity(notes: list[_Notes]) -> tuple[str, str, list[str]]:
     return (
         "index",
         "rank",
-        [
-            "ranks hold different data sets whose samples change on reading: samples of two ranks can't be compared; give sample_id"
-        ],
+        ["ranks hold different data sets whose samples change on reading: two ranks can't be compared; give sample_id"],
     )
 
 

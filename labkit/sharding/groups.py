@@ -1,4 +1,4 @@
-"""Ranks that share their data on purpose: the ranks of a tensor or context parallel group must all get the same batch."""
+"""Ranks that share data on purpose: the ranks of a tensor or context parallel group must all get the same batch."""
 
 from __future__ import annotations
 

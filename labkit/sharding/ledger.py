@@ -1,4 +1,4 @@
-"""The ledger: what every rank's steps got, put together from the ranks' notes. No judgement here, only what was seen."""
+"""The ledger: what every rank's steps got, put together from the ranks' notes. No judgement, only what was seen."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Ledger:
         )
 
     def missing(self, epoch: int) -> tuple[Hashable, ...]:
-        """Expected ids that no step got in an epoch; empty where nothing says what to expect, or the epoch was cut short."""
+        """Expected ids that no step got in an epoch; empty where nothing is expected, or the epoch was cut short."""
         if self.expected is None or not self.complete(epoch):
             return ()
         return _sorted(self.expected - set(self.counts(epoch)))

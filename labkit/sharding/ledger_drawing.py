@@ -1,4 +1,4 @@
-"""An audit, drawn: a row for each rank, a box for each sample a step got; what was read before is hatched and starred."""
+"""An audit, drawn: a row for each rank, a box for each sample; what was read before is hatched and starred."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,9 @@ def walk(rank: int, make_loader: Callable[..., Any], job: Job) -> None:
     try:
         with Recorder(rank, spool, job.sample_id) as recorder:
             _seed(rank)
+            warnings.filterwarnings(
+                "ignore", "This DataLoader will create"
+            )  # ranks share one machine here, not in the job
             try:
                 loader = build(make_loader, rank, job.ranks)
             except UsageError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from labkit.sharding.findings import Finding, count, listed
 from labkit.sharding.ledger import Ledger, Stream, Trouble
@@ -48,7 +48,7 @@ def _ended_early(ledger: Ledger) -> Finding | None:
         tuple(f"rank {r}: {listed_steps(ledger, r)}" for r in range(ledger.ranks)),
         fixes.get(
             first.kind,
-            "Loaders that send batches to other ranks make collectives: every rank must take as many steps as the others.",
+            "Loaders that send batches to other ranks make collectives: every rank must take the same steps.",
         ),
     )
 
@@ -81,11 +81,12 @@ def _no_steps(ledger: Ledger) -> Finding | None:
                 (f"len(dataset) is {length}" if length is not None else "the stream yields nothing on any rank",),
                 "Look at the path, the filter and the split that the data set is made from.",
             )
+        who = "No rank takes" if len(idle) == ledger.ranks else f"Rank {listed(idle)} never takes"
         size = f"batch size {setup.batch_size}" if setup and setup.batch_size else "batch size unknown"
         drop = ", drop_last" if setup and setup.drop_last else ""
         return Finding(
             "no-steps",
-            f"{'No rank takes' if len(idle) == ledger.ranks else f'Rank {listed(idle)} never takes'} a step in epoch {epoch}: "
+            f"{who} a step in epoch {epoch}: "
             f"{ledger.samples:,} samples on {count(ledger.ranks, 'rank')} don't fill a batch.",
             (f"{ledger.samples:,} samples, {size}{drop}, {count(ledger.ranks, 'rank')}",),
             "Take a smaller batch, or drop_last=False: a training loop over nothing ends without an error.",
@@ -116,11 +117,12 @@ def _steps_differ(ledger: Ledger) -> Finding | None:
             low, high = min(steps), max(steps)
             return Finding(
                 "steps-differ",
-                f"Ranks take different numbers of steps in epoch {epoch}, {low} to {high}: from step {low} on a collective "
-                "(DDP's all-reduce, a gather) waits for ranks that are gone.",
+                f"Ranks take different numbers of steps in epoch {epoch}, {low} to {high}: from step {low} on a "
+                "collective (DDP's all-reduce, a gather) waits for ranks that are gone.",
                 tuple(f"rank {rank}: {n} steps" for rank, n in enumerate(steps)),
-                "Give every rank as many batches (drop_last, or padding that is removed by id), stop all ranks at the "
-                "shortest, or train inside torch's Join (divide_by_initial_world_size=False for the right tail gradient).",
+                "Give every rank as many batches (drop_last, or padding that is removed by id), stop all ranks at "
+                "the shortest, or train inside torch's Join (divide_by_initial_world_size=False keeps the tail's "
+                "gradient right).",
             )
     return None
 
@@ -136,12 +138,12 @@ def _wrong_length(ledger: Ledger) -> Finding | None:
     ]
     if not wrong:
         return None
-    epoch, rank, said, taken = wrong[0]
+    _, rank, said, taken = wrong[0]
     return Finding(
         "wrong-length",
         f"len(loader) says {count(said, 'step')} on rank {rank}, it takes {taken}.",
         tuple(f"epoch {e}, rank {r}: {s} promised, {t} taken" for e, r, s, t in wrong[:8]),
-        "Schedulers and progress bars that trust len() end early or late: count the steps of one epoch, and set max_steps.",
+        "Schedulers and progress bars that trust len() end early or late: count one epoch's steps, and set max_steps.",
     )
 
 
@@ -198,7 +200,7 @@ def _shuffled(ledger: Ledger, rank: int) -> bool:
             if one not in seen and place is not None:
                 places.append(place)
             seen.add(one)
-    return len(places) >= ORDER_LEAST and any(a > b for a, b in zip(places, places[1:], strict=False))
+    return len(places) >= ORDER_LEAST and any(a > b for a, b in pairwise(places))
 
 
 def _alike(pairs: Sequence[tuple[Stream, Stream]]) -> list[tuple[Stream, Stream, list[str]]]:
@@ -221,8 +223,8 @@ def _draws_in_workers(ledger: Ledger) -> Finding | None:
         _alike(pairs),
         "Workers of one rank draw the same random numbers: their samples are augmented alike.",
         lambda a, b: f"rank {a.rank}, epoch {a.epoch}: workers {a.worker} and {b.worker}",
-        "Seed in worker_init_fn from torch.initial_seed(), which differs by worker (a generator that the data set holds is "
-        "copied into every worker as it is), or draw from torch.",
+        "Seed in worker_init_fn from torch.initial_seed(), which differs by worker (a generator that the data set "
+        "holds is copied into every worker as it is), or draw from torch.",
     )
 
 
@@ -240,8 +242,8 @@ def _draws_on_ranks(ledger: Ledger) -> Finding | None:
         _alike(pairs),
         "Ranks draw the same random numbers: what they augment in the same step is augmented alike.",
         lambda a, b: f"ranks {a.rank} and {b.rank}, {_place(a)}",
-        "Seed data work with seed + rank (the model's initial weights may keep the common seed), and use what the data set "
-        "draws from: its own generator, or torch's, numpy's and Python's.",
+        "Seed data work with seed + rank (the model's initial weights may keep the common seed), and seed what the "
+        "data set draws from: its own generator, or torch's, numpy's and Python's.",
     )
 
 
@@ -249,9 +251,7 @@ def _draws_every_epoch(ledger: Ledger) -> Finding | None:
     """A worker that draws the same numbers in every epoch."""
     streams = sorted(ledger.streams, key=lambda s: (s.rank, s.worker, s.epoch))
     pairs = [
-        (a, b)
-        for a, b in zip(streams, streams[1:], strict=False)
-        if (a.rank, a.worker) == (b.rank, b.worker) and b.epoch == a.epoch + 1
+        (a, b) for a, b in pairwise(streams) if (a.rank, a.worker) == (b.rank, b.worker) and b.epoch == a.epoch + 1
     ]
     return _draws(
         ledger,
@@ -259,8 +259,8 @@ def _draws_every_epoch(ledger: Ledger) -> Finding | None:
         _alike(pairs),
         "Every epoch draws the same random numbers: a sample is augmented in the same way each time.",
         lambda a, b: f"rank {a.rank}, {_place(a)}: epochs {a.epoch} and {b.epoch}",
-        "Don't seed with a constant at the start of an epoch or in worker_init_fn: torch.initial_seed() in a worker changes "
-        "from epoch to epoch; a generator that the data set holds starts anew in every new worker.",
+        "Don't seed with a constant at the start of an epoch or in worker_init_fn: torch.initial_seed() in a worker "
+        "changes from epoch to epoch; a generator that the data set holds starts anew in every new worker.",
     )
 
 
@@ -301,9 +301,10 @@ def _group_differs(ledger: Ledger) -> Finding | None:
                     at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
                     return Finding(
                         "group-differs",
-                        f"Ranks {group[0]} and {rank} are in one group but get different samples from sample {at} of epoch {epoch} on.",
+                        f"Ranks {group[0]} and {rank} are in one group but get different samples, from sample {at} of "
+                        f"epoch {epoch} on.",
                         (f"rank {group[0]}: {listed(a[at:], 4)}", f"rank {rank}: {listed(b[at:], 4)}"),
-                        "Shard by the group's number (rank // group size), and seed the sampler by it, not by the rank.",
+                        "Shard by the group's number (rank // group size), and seed the sampler by it, not by rank.",
                     )
     return None
 
@@ -341,13 +342,14 @@ def resumed(whole: Ledger, again: Ledger, epoch: int, step: int) -> Finding | No
                 at = (step if i == 0 else 0) + place
                 return Finding(
                     "resumed-elsewhere",
-                    f"After the restart rank {rank} gets other samples than without one, from step {at} of epoch {epoch + i} on.{_drift(left, got, whole, epoch + i, rank)}",
+                    f"After the restart rank {rank} gets other samples than without one, from step {at} of epoch "
+                    f"{epoch + i} on.{_drift(left, got, whole, epoch + i, rank)}",
                     (
                         f"without a restart: {listed(a, 6) if a is not None else 'the epoch is over'}",
                         f"after the restart: {listed(b, 6) if b is not None else 'the epoch is over'}",
                     ),
-                    "Save and restore the sampler's seed and epoch with the position, set the epoch before skipping, and "
-                    "skip what was committed: the order of the interrupted epoch must come back.",
+                    "Save and restore the sampler's seed and epoch with the position, set the epoch before skipping, "
+                    "and skip what was committed: the order of the interrupted epoch must come back.",
                 )
     return None
 

@@ -1,4 +1,4 @@
-"""Who reads what: rules that explain samples read twice or by nobody. Each is one function; the first that fits explains."""
+"""Who reads what: rules that explain samples read twice or by nobody. Each is a function; the first that fits wins."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def _every_worker(view: View) -> Finding | None:
             times = sum(map(len, held.values())) / len(ids)
             return Finding(
                 "every-worker-reads-all",
-                f"Each of rank {rank}'s {len(held)} workers reads the whole stream: samples come {times:.3g} times an epoch.",
+                f"Each of rank {rank}'s {len(held)} workers reads the whole stream: samples come {times:.3g} times.",
                 (
-                    f"{count(len(ids), 'sample')} of rank {rank}, read {sum(map(len, held.values())):,} times in epoch {view.epoch}",
+                    f"rank {rank}, epoch {view.epoch}: {times * len(ids):,.0f} reads of {count(len(ids), 'sample')}",
                     f"all {len(held)} workers read {listed(_some(shared))}",
                 ),
                 "In the data set's __iter__, ask torch.utils.data.get_worker_info() and let worker w of W take every "
@@ -138,14 +138,14 @@ def _every_rank(view: View) -> Finding | None:
         "Give each rank its own part: in __iter__ keep every P-th sample or file from the rank on "
         "(webdataset: nodesplitter=wds.split_by_node), or let accelerate prepare the loader."
         if iterable
-        else "Give the loader sampler=DistributedSampler(dataset, num_replicas=ranks, rank=rank), or let accelerate prepare it."
+        else "Give the loader sampler=DistributedSampler(dataset, ranks, rank), or let accelerate prepare it."
     )
     return Finding(
         "every-rank-reads-all",
         f"All {ranks} ranks read the same {count(len(view.union), 'sample')}: an epoch is {ranks} epochs long and "
         "gradients of the ranks are alike.",
         (
-            f"epoch {view.epoch}: {len(view.extras):,} of {sum(view.ledger.counts(view.epoch).values()):,} reads are repeats",
+            f"epoch {view.epoch}: {len(view.extras):,} of {len(view.extras) + len(view.union):,} reads are repeats",
             f"every rank has {listed(_some(view.union))}",
         ),
         fix + " If these ranks share data on purpose (tensor or context parallel), say groups=[[...]].",
@@ -166,8 +166,8 @@ def _shared_shard(view: View) -> Finding | None:
         "shared-shard",
         f"{said[0].upper()}{said[1:]}.{lost}",
         tuple(f"ranks {listed(ranks)}: {listed(_some(ids))}" for ids, ranks in twins),
-        "Shard by the global rank and the global number of ranks, not by local_rank or the ranks of one machine. If these "
-        "ranks share data on purpose, say groups=[[...]].",
+        "Shard by the global rank and the global number of ranks, not by local_rank or the ranks of one machine. If "
+        "these ranks share data on purpose, say groups=[[...]].",
     )
 
 
@@ -201,14 +201,14 @@ def _orders_diverge(view: View) -> Finding | None:
         return None
     return Finding(
         "orders-diverge",
-        f"Ranks shuffle differently: {count(len(view.across), 'sample')} {'is' if len(view.across) == 1 else 'are'} read by more than one rank "
-        f"and {view.short:,} by none, in one epoch.",
+        f"Ranks shuffle differently: {_are(len(view.across))} read by more than one rank and "
+        f" {view.short:,} by none, in one epoch.",
         (
             f"epoch {view.epoch}, read twice: {listed(x.id for x in view.across)}",
             f"read by nobody: {listed(view.ledger.missing(view.epoch)) or 'ids unknown'}",
         ),
-        "All ranks must permute with one seed (seed + epoch, never seed + rank), and every rank must set the same epoch; "
-        "only then are their shares parts of one order.",
+        "All ranks must permute with one seed (seed + epoch, never seed + rank), and every rank must set the same "
+        "epoch; only then are their shares parts of one order.",
     )
 
 
@@ -223,15 +223,15 @@ def _padding(view: View) -> Finding | None:
     where = Counter((x.rank, x.step) for x in extras)
     return Finding(
         "padding",
-        f"{count(len(extras), 'sample')} of {total:,} {'is' if len(extras) == 1 else 'are'} read again at the end to make "
+        f"{_are(len(extras), total)} read again at the end to make "
         f"the ranks' steps equal: {total + len(extras):,} reads instead of {total:,}.",
         (
             f"epoch {view.epoch}, read again: {listed(x.id for x in extras)}",
             *(f"rank {rank}, step {step}: {n} of its samples" for (rank, step), n in sorted(where.items())[:4]),
         ),
         "In evaluation remove them by id before the metric, or don't pad and add up sums and counts over the ranks "
-        "(labkit.metrics.SumCount). In training it does little harm. accelerate's gather_for_metrics cuts by position: only "
-        "right where the data set's length is known and what you gather has one row a sample.",
+        "(labkit.metrics.SumCount). In training it does little harm. accelerate's gather_for_metrics cuts by position: "
+        "only right where the data set's length is known and what you gather has one row a sample.",
     )
 
 
@@ -251,8 +251,8 @@ def _rank_repeats(view: View) -> Finding | None:
             *(f"rank {rank}: {n} repeats" for rank, n in sorted(by_rank.items())[:4]),
             *((f"{crossing} of them by another worker than the first time",) if crossing else ()),
         ),
-        "Look where the rank's stream is put together: interleaving that starts a short source again, a loop or repeat in "
-        "__iter__, splitting before mixing. Stop at the first source that ends, or share out after mixing.",
+        "Look where the rank's stream is put together: interleaving that starts a short source again, a loop or repeat "
+        "in __iter__, splitting before mixing. Stop at the first source that ends, or share out after mixing.",
     )
 
 
@@ -264,13 +264,13 @@ def _ranks_overlap(view: View) -> Finding | None:
     hedge = " (or the data holds equal samples: give sample_id)" if view.ledger.identity in ("content", "value") else ""
     return Finding(
         "ranks-overlap",
-        f"{count(len(view.across), 'sample')} {'is' if len(view.across) == 1 else 'are'} read by more than one rank in epoch {view.epoch}{hedge}.",
+        f"{_are(len(view.across))} read by more than one rank in epoch {view.epoch}{hedge}.",
         (
             f"read again: {listed(x.id for x in view.across)}",
             *(f"ranks {a} and {b}: {n} samples" for (a, b), n in pairs.most_common(4)),
         ),
-        "Cut disjoint parts: rank r of P takes places r, r + P, r + 2P ... of one order that all ranks share; a start that "
-        "each rank draws for itself (seed + rank) overlaps.",
+        "Cut disjoint parts: rank r of P takes places r, r + P, r + 2P ... of one order that all ranks share; a start "
+        "that each rank draws for itself (seed + rank) overlaps.",
     )
 
 
@@ -285,10 +285,10 @@ def _dropped(view: View) -> Finding | None:
         return None
     return Finding(
         "dropped",
-        f"{count(len(never), 'sample')} of {ledger.samples:,} {'is' if len(never) == 1 else 'are'} dropped in every epoch: "
+        f"{_are(len(never), ledger.samples)} dropped in every epoch: "
         "drop_last without shuffling always loses the same tail.",
         (f"never read: {listed(_some(never))}",),
-        "Shuffle, so that each epoch loses others; in evaluation keep them: drop_last=False and sums and counts over the ranks.",
+        "Shuffle, so that each epoch loses others; in evaluation keep them: drop_last=False, sums and counts.",
     )
 
 
@@ -299,14 +299,14 @@ def _missing(view: View) -> Finding | None:
     known = view.ledger.missing(view.epoch)
     return Finding(
         "missing",
-        f"{count(view.short, 'sample')} of {view.ledger.samples:,} {'is' if view.short == 1 else 'are'} read by nobody in epoch {view.epoch}.",
+        f"{_are(view.short, view.ledger.samples)} read by nobody in epoch {view.epoch}.",
         (
             (f"not read: {listed(known)}",)
             if known
             else ("which ones can't be told: the stream only says how many it has",)
         ),
-        "Look at the end of each rank's share: a length rounded down, files that don't divide by ranks x workers, a loop "
-        "that stops with the shortest source.",
+        "Look at the end of each rank's share: a length rounded down, files that don't divide by ranks x workers, a "
+        "loop that stops with the shortest source.",
     )
 
 
@@ -315,6 +315,11 @@ def _dropping(view: View) -> bool:
     told = any(s.drop_last for s in view.ledger.setups if s is not None)
     size = max((s.batch_size or 0 for s in view.ledger.setups if s is not None), default=0)
     return told and view.short < max(view.batch, size) * len(view.sets) * view.tails + len(view.sets)
+
+
+def _are(number: int, total: int | None = None) -> str:
+    """`1 sample of 21 is`, `3 samples are`."""
+    return f"{count(number, 'sample')}{'' if total is None else f' of {total:,}'} {'is' if number == 1 else 'are'}"
 
 
 def _with_replacement(view: View) -> bool:

@@ -147,7 +147,7 @@ def _share_count(part: Any) -> int | None:
 
 
 def _sets_epoch(part: Any) -> bool:
-    """Whether a part has a `set_epoch` that somebody's shuffle hangs on; torch's and accelerate's wrappers only pass it on."""
+    """Whether a part has a `set_epoch` that a shuffle hangs on; accelerate's wrappers only pass it on."""
     return callable(getattr(part, "set_epoch", None)) and type(part).__name__ not in (
         "IterableDatasetShard",
         "BatchSamplerShard",
@@ -155,7 +155,7 @@ def _sets_epoch(part: Any) -> bool:
 
 
 def _iterable(loader: Any) -> bool:
-    from torch.utils.data import _DatasetKind  # type: ignore[attr-defined]
+    from torch.utils.data import _DatasetKind
 
     return bool(loader._dataset_kind == _DatasetKind.Iterable)
 

@@ -1,4 +1,4 @@
-"""A rank's notes on their way to the caller: appended to a file message by message, so a rank that dies leaves its own."""
+"""A rank's notes on their way to the caller: a file, written message by message, so a rank that dies leaves it."""
 
 from __future__ import annotations
 

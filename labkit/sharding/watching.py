@@ -16,7 +16,7 @@ from labkit.sharding.fingerprints import content, generators
 
 @dataclass(frozen=True)
 class Entry:
-    """One sample as it passed: its id (for a map-style data set the index underneath), the index asked for, a digest."""
+    """One sample as it passed: its id (map-style: the index underneath), the index asked for, a digest."""
 
     id: Hashable
     local: int | None
@@ -134,7 +134,7 @@ class _Watched:
         self.__dict__["_labkit_tap"] = tap
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # type: ignore[override]
+    def __class__(self) -> Any:
         return self._labkit_real.__class__
 
     def __getattr__(self, name: str) -> Any:
@@ -232,7 +232,7 @@ class WatchedCollate:
 
 def watch(loader: Any, sample_id: identity.SampleId) -> None:
     """Make a DataLoader's batches carry notes. Again on the same loader, or on one built from its parts: no change."""
-    from torch.utils.data import _DatasetKind  # type: ignore[attr-defined]
+    from torch.utils.data import _DatasetKind
 
     dataset, collate = loader.dataset, loader.collate_fn
     if type(dataset) in (WatchedMap, WatchedStream):
