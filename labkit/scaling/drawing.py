@@ -42,11 +42,9 @@ def draw_weak(study: WeakScaling) -> Picture:
     right.bar(places, values, 0.6, yerr=[below, above], capsize=4, color=picture.ORANGE, edgecolor="black", hatch="//")
     right.axhline(1, color="black", linestyle="--", linewidth=1)
     right.set_ylabel("weak-scaling efficiency T1 / TR")
-    for place, value in zip(places, values, strict=True):
-        back = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-        right.text(place, value / 2, f"{value:.2f}", ha="center", va="center", fontsize=9, bbox=back)
+    left.set_xticks(places, names)
+    right.set_xticks(places, [f"{name}\n{value:.2f}" for name, value in zip(names, values, strict=True)])
     for axes in (left, right):
-        axes.set_xticks(places, names)
         axes.set_xlabel("ranks")
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)

@@ -23,8 +23,10 @@ class Straggling:
         mean: mean time of one rank's own work, in the caller's unit (measured: s).
         deviation: its standard deviation. Large against the mean: waiting grows with every rank.
         estimate: mean + deviation * sqrt(2 ln ranks): the upper estimate.
-        seen: mean over steps of the slowest rank's time: simulated, or measured.
+        seen: mean over steps of the slowest rank's own time: simulated, or measured.
         error: standard error of `seen`.
+        step: mean time until all had met, the all-reduce included; None where simulated. Far above `seen`: meeting
+            itself is dear (small steps, or more ranks than cores).
     """
 
     ranks: int
@@ -33,12 +35,14 @@ class Straggling:
     estimate: float
     seen: float
     error: float
+    step: float | None = None
 
     def text(self) -> str:
         """One line."""
         return (
             f"{self.ranks} ranks: own work {self.mean:.4g} +- {self.deviation:.2g}, slowest of a step {self.seen:.4g} "
             f"(standard error {self.error:.2g}), upper estimate {self.estimate:.4g}"
+            f"{'' if self.step is None else f', with the all-reduce {self.step:.4g}'}"
         )
 
 
@@ -102,8 +106,11 @@ def measure_straggler(
     own = np.array([times for times, _ in by_rank])
     met = np.array([times for _, times in by_rank]).max(axis=0)
     mu, sigma = float(own.mean()), float(own.std())
-    estimate = straggler_estimate(mu, sigma, ranks)
-    return Straggling(ranks, mu, sigma, estimate, float(met.mean()), float(met.std() / math.sqrt(steps)))
+    slowest = own.max(axis=0)
+    error = float(slowest.std() / math.sqrt(steps))
+    return Straggling(
+        ranks, mu, sigma, straggler_estimate(mu, sigma, ranks), float(slowest.mean()), error, float(met.mean())
+    )
 
 
 def _sleep_and_meet(rank: int, mean: float, deviation: float, steps: int, seed: int) -> tuple[list[float], list[float]]:

@@ -49,7 +49,8 @@ class WeakScaling:
     def efficiency_range(self) -> dict[int, tuple[float, float]]:
         """The least and the most that the intervals allow for T1 / TR: their extremes against each other."""
         first = self.benchmarks[0].kept
-        return {one.ranks: (first[0] / one.kept[-1], first[-1] / one.kept[0]) for one in self.benchmarks}
+        rest = {one.ranks: (first[0] / one.kept[-1], first[-1] / one.kept[0]) for one in self.benchmarks[1:]}
+        return {1: (1.0, 1.0), **rest}
 
     def frame(self) -> pd.DataFrame:
         """One row a number of ranks: ranks, samples per second, step in ms, efficiency, its least and most."""

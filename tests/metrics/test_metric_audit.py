@@ -103,6 +103,11 @@ def test_padding_is_measured_beside_its_formula():
     for row in padded:
         assert row.bias == pytest.approx(row.formula, abs=1e-12)
         assert row.bias != 0
+    (finding,) = report.findings
+    assert (finding.kind, finding.level) == ("padding", "warning")
+    assert f"with 3 borrowed samples (padded as {padded[0].partition[10:]}, 4 ranks)" in finding.text
+    assert f"d / (N + d) * (x_D - M), gives {padded[0].formula:+.4g}" in finding.text
+    assert "alone" in audit(accuracy, CLASSES[order], TARGETS[order], ranks=(4,)).findings[1].text
 
 
 class Unreduced:
