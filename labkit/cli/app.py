@@ -184,3 +184,6 @@ def _notebooks(paths: list[Path]) -> list[Path]:
             raise UsageError(f"{path} holds no notebooks: name .ipynb files, or a directory of them")
         found += inside
     return found
+
+
+from labkit.cli import counting as counting  # noqa: E402 - registers its commands on `app`
