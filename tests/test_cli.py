@@ -124,7 +124,7 @@ def test_timeline_writes_a_drawing_and_a_trace(run, tmp_path):
         ("timeline --train 10", "labkit timeline: missing option '--prepare': see labkit timeline --help"),
         ("timeline --prepare", "labkit timeline: option '--prepare' requires an argument: see labkit timeline --help"),
         ("timelin --prepare 6", "labkit: no command 'timelin': did you mean timeline?"),
-        ("xyzzy", "labkit: no command 'xyzzy': the commands are audit-metric, audit-sharding"),
+        ("xyzzy", "labkit: no command 'xyzzy': the commands are audit-metric, "),
         ("lab --port 0", "labkit lab: port is 0: give a number from 1 to 65535"),
         ("lab --port http",
          "labkit lab: invalid value for '--port': 'http' is not a whole number: see labkit lab --help"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import subprocess
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -74,7 +75,8 @@ def run_lab(
     )
     outcomes: list[CellOutcome] = []
     dead = ""
-    with client.setup_kernel(env={**os.environ, **(env or {})}):
+    # A kernel's own log (it warns of TCP, to this machine alone) is no output of the lab's.
+    with client.setup_kernel(env={**os.environ, **(env or {})}, stderr=subprocess.DEVNULL):
         for index, raw in enumerate(node.cells):
             if raw.cell_type != "code":
                 continue
