@@ -278,6 +278,7 @@ def test_traffic_of_rows_grows_and_of_numbers_does_not():
     if large.ways[0].sent is not None:
         to_one, to_all, three = (sum(way.sent) for way in large.ways)
         assert to_all > to_one > 6_666 * 12 > three
+        assert abs(three - sum(small.ways[2].sent)) < 2_000
     assert len(large.frame()) == 3
     assert "reduce three numbers" in large.text()
 
