@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from labkit import metrics as metrics
     from labkit import pipeline as pipeline
+    from labkit import ranks as ranks
+    from labkit import scaling as scaling
+    from labkit import sharding as sharding
     from labkit.checks import check as check
     from labkit.checks import progress as progress
     from labkit.checks import variant as variant
@@ -25,9 +29,21 @@ _MEMBERS = {  # name -> module that holds it
     "CheckFailed": "labkit.checks.result",
     "NotAnswered": "labkit.checks.result",
 }
-_PACKAGES = ("checks", "course", "doctor", "pipeline")
+_PACKAGES = ("checks", "course", "doctor", "metrics", "pipeline", "ranks", "scaling", "sharding")
 
-__all__ = ["CheckFailed", "NotAnswered", "__version__", "check", "pipeline", "progress", "variant"]
+__all__ = [
+    "CheckFailed",
+    "NotAnswered",
+    "__version__",
+    "check",
+    "metrics",
+    "pipeline",
+    "progress",
+    "ranks",
+    "scaling",
+    "sharding",
+    "variant",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from labkit.checks.engine import evaluate
 from labkit.checks.registry import exercises
 from labkit.checks.result import CheckBroken, CheckFailed, NotAnswered, Result, Verdict
 from labkit.checks.standing import Progress, view
-from labkit.checks.variant import variant
+from labkit.checks.variants import variant
 from labkit.course.progress import ProgressStore
 from labkit.course.variants import learner
 from labkit.errors import LabkitError

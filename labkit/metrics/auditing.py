@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from labkit.errors import LabkitError, UsageError
+from labkit.inputs import whole
 from labkit.metrics import evaluation
 from labkit.metrics.arrays import pair
 from labkit.metrics.bias import mean_of_means_bias, padding_bias, pooled_mean
@@ -17,7 +18,6 @@ from labkit.metrics.evaluation import REDUCTIONS, Subject
 from labkit.metrics.headroom import headroom
 from labkit.metrics.partitions import Partition, exact_partitions, idle_partition, padded_partitions
 from labkit.metrics.report import MetricReport, Row
-from labkit.pipeline.inputs import whole
 
 
 def audit(

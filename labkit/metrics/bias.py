@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from labkit.errors import UsageError
+from labkit.inputs import whole
 from labkit.metrics.arrays import floats
-from labkit.pipeline.inputs import whole
 
 
 def padding_bias(samples: int, borrowed: int, borrowed_mean: float, mean: float) -> float:

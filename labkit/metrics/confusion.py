@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labkit.errors import UsageError
+from labkit.inputs import whole
 from labkit.metrics.arrays import integers, pair
-from labkit.pipeline.inputs import whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from labkit.pipeline.inputs import whole
+from labkit.inputs import whole
 
 if TYPE_CHECKING:
     import pandas as pd

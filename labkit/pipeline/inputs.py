@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
 from labkit.errors import UsageError
+from labkit.inputs import whole
 
 Times: TypeAlias = float | Sequence[float] | Any
 """One time for every batch, or a sequence of times: list, tuple, NumPy array, pandas Series, torch tensor."""
@@ -16,15 +17,6 @@ Times: TypeAlias = float | Sequence[float] | Any
 
 MOST_BATCHES = 10**8
 """Above this a line's columns take gigabytes; the error would otherwise come from the operating system."""
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """`value` as an int of at least `least`; UsageError otherwise. A float such as 4.0 isn't a whole number here."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise UsageError(f"{name} is {value!r}: give a whole number, {least} or more")
-    if value < least:
-        raise UsageError(f"{name} is {value}: give a whole number, {least} or more")
-    return int(value)
 
 
 def number(name: str, value: Any) -> float:

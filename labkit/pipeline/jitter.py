@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import number, share, whole
+from labkit.inputs import whole
+from labkit.pipeline.inputs import number, share
 
 
 def jittered(time: float, batches: int, amount: float, seed: int) -> list[float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import Times, columns, number, whole
+from labkit.inputs import whole
+from labkit.pipeline.inputs import Times, columns, number
 from labkit.pipeline.recurrence import train_starts
 from labkit.pipeline.timeline import Timeline
 

@@ -11,7 +11,8 @@ import anywidget
 import traitlets
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import number, sequence, share, whole
+from labkit.inputs import whole
+from labkit.pipeline.inputs import number, sequence, share
 from labkit.pipeline.jitter import jittered
 from labkit.pipeline.line import simulate
 from labkit.pipeline.timeline import Timeline

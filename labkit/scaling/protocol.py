@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import whole
+from labkit.inputs import whole
 from labkit.scaling.identity import data_identity, hardware, versions
 from labkit.scaling.result import Benchmark
 from labkit.scaling.weak import WeakScaling

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import whole
+from labkit.inputs import whole
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 
 from labkit import ranks as real_ranks
 from labkit.errors import UsageError
+from labkit.inputs import whole
 from labkit.ranks import RankError
 from labkit.sharding import rules_running, rules_sharing
 from labkit.sharding.coverage import Coverage
 from labkit.sharding.gathering import gather
 from labkit.sharding.groups import checked
 from labkit.sharding.identity import SampleId
-from labkit.sharding.inputs import whole
 from labkit.sharding.ledger import Ledger, Trouble
 from labkit.sharding.rank_side import Job, walk
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import UsageError
-from labkit.sharding.inputs import whole
+from labkit.inputs import whole
 from labkit.sharding.planning import Plan, plan_dispatch
 from labkit.sharding.wire import bytes_sent, sent_since
 

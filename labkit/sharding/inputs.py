@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from labkit.errors import UsageError
-from labkit.pipeline.inputs import whole as whole
+from labkit.inputs import whole
 
 
 def sample_ids(samples: Any) -> Sequence[Hashable]:
@@ -40,13 +40,6 @@ def sample_ids(samples: Any) -> Sequence[Hashable]:
         if one != one:
             raise UsageError(f"samples[{i}] is {one!r}, which isn't equal to itself: give ids that can be compared")
     return ids
-
-
-def flag(name: str, value: Any) -> bool:
-    """`value` as a bool; UsageError for anything else, so that "False" isn't taken for true."""
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
-        return bool(value)
-    raise UsageError(f"{name} is {value!r}: give True or False")
 
 
 def _short(value: Any) -> str:

@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import UsageError
-from labkit.sharding.inputs import flag, sample_ids, whole
+from labkit.inputs import flag, whole
+from labkit.sharding.inputs import sample_ids
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from labkit.errors import UsageError
-from labkit.sharding.inputs import flag, whole
+from labkit.inputs import flag, whole
 
 
 class Order:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from labkit.errors import UsageError
-from labkit.sharding.inputs import flag, whole
+from labkit.inputs import flag, whole
 
 
 def uneven_steps(
