@@ -76,6 +76,11 @@ class View:
         return tuple(found)
 
     @cached_property
+    def head(self) -> Hashable:
+        """The first sample of the order that is shared out: the first one of the first rank."""
+        return next((one for rank in self.sets for one in self.ledger.ids(self.epoch, rank)), None)
+
+    @cached_property
     def across(self) -> tuple[Extra, ...]:
         """Those that another rank had first."""
         return tuple(one for one in self.extras if one.rank != one.first_rank)
@@ -216,6 +221,8 @@ def _padding(view: View) -> Finding | None:
     """Everything read again is read in the last steps, no more than filling up needs, and nothing else is amiss."""
     extras = view.extras
     if not extras or len(extras) > view.room or not all(x.last for x in extras):
+        return None
+    if view.across and view.head not in {x.id for x in extras}:  # filling up starts at the head of the order
         return None
     if view.short > view.room or (view.within and not view.told_shares and len(view.sets) > 1 and not view.across):
         return None

@@ -149,6 +149,19 @@ def seedable(resumed_at=None, tell_epoch=True):
     return make_loader
 
 
+def stateful(workers):
+    """accelerate over torchdata's loader. With workers it reads ahead before the ranks' generators are made equal."""
+
+    def make_loader():
+        from accelerate import Accelerator
+        from accelerate.utils import DataLoaderConfiguration
+
+        accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(use_stateful_dataloader=True))
+        return accelerator.prepare(DataLoader(Numbers(48), 3, shuffle=True, num_workers=workers))
+
+    return make_loader
+
+
 def two(make_loader, ranks=2, **options):
     return lambda: audit(make_loader, ranks=ranks, epochs=2, **options)
 
@@ -210,6 +223,13 @@ CASES = [
         "orders-diverge",
         two(distributed(seed_by_rank=True), on_epoch=next_epoch),
         two(distributed(), on_epoch=next_epoch),
+    ),
+    Case(
+        "accelerate 1.15, StatefulDataLoader with workers",
+        "seen with this audit: workers read ahead before the generators are made equal, so epoch 0's orders diverge",
+        "orders-diverge",
+        two(stateful(2)),
+        two(stateful(0)),
     ),
     Case(
         "accelerate#2016, accelerate#2823",

@@ -21,8 +21,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "sharding-audit.md"
 OPENING = """# What the sharding audit catches
 
 `labkit.sharding.audit` walks a loader on real ranks and names what is wrong with who reads what. Each row is a small
-reproduction of a public report, with a clean twin on which nothing may be found; rows about a number rather than a loader
-are `labkit.metrics.audit`'s. Written by `python tests/sharding/cases/table.py`, from a run of all of them.
+reproduction of a public report, with a clean twin on which nothing may be found; rows about a number rather than a
+loader are `labkit.metrics.audit`'s. Written by `python tests/sharding/cases/table.py`, from a run of all of them.
 
 """
 CLOSING = """
