@@ -103,7 +103,9 @@ def test_audit_sees_what_torchs_sampler_deals(size, batch, ranks):
 
 @pytest.mark.parametrize(("size", "batch", "ranks"), [(21, 3, 2), (12, 2, 3)])
 def test_with_dispatch_every_rank_knows_what_rank_0_read_for_it(size, batch, ranks):
-    coverage = audit(prepared(lambda: torch.arange(size), batch, {"dispatch_batches": True}, num_workers=1), ranks=ranks)
+    coverage = audit(
+        prepared(lambda: torch.arange(size), batch, {"dispatch_batches": True}, num_workers=1), ranks=ranks
+    )
     seen(coverage, plan_dispatch(size, batch, ranks).per_rank)
     frame = coverage.frame()
     assert set(frame["reader"]) == {0}
@@ -337,7 +339,7 @@ def test_bad_input_is_one_line(call, words):
 
 def test_a_make_loader_that_cant_be_sent_is_named():
     lock = __import__("threading").Lock()
-    with pytest.raises(UsageError, match="make_loader: .*lock.*make lock inside the function"):
+    with pytest.raises(UsageError, match=r"make_loader: .*lock.*make lock inside the function"):
         audit(lambda: DataLoader([lock]), ranks=2)
 
 
