@@ -70,7 +70,7 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise UsageError("this pool is closed: open another with labkit.ranks.pool(...)")
-            if not self._group.open:
+            if not self._group.waiting:
                 self._end()
                 self._group = self._start()
             return self._group.call(data, timeout, last=False)

@@ -8,6 +8,7 @@ import faulthandler
 import gc
 import io
 import json
+import multiprocessing.process
 import multiprocessing.util
 import os
 import signal
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NoReturn
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 import torch
 import torch.distributed as dist
 
@@ -47,6 +48,7 @@ class Place:
     listen: int  # rank 0's store listens on it
     port: int
     parent: int  # process id of the supervisor; a rank dies with it
+    folder: str  # where multiprocessing keeps sockets; removed with the run
 
 
 def live(place: Place) -> NoReturn:
@@ -80,6 +82,7 @@ def _settle_in(place: Place) -> None:
     local = dict(zip(payload.RANK_VARIABLES, (place.rank, place.ranks) * 2, strict=False))
     os.environ.update({k: str(v) for k, v in local.items()})
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(place.port), LABKIT_RANKS_INSIDE=str(place.rank))
+    multiprocessing.process.current_process()._config["tempdir"] = place.folder  # type: ignore[attr-defined]
     _AT_START.update(sys.modules)
     atexit._clear()  # the server's own; from here on they are the rank's
     multiprocessing.util._finalizer_registry.clear()  # type: ignore[attr-defined]
@@ -174,9 +177,9 @@ def _exit_handlers() -> None:
 
 def main(words: list[str]) -> NoReturn:
     """A rank started by exec, where fork isn't available: the fields of `Place` in order."""
-    rank, ranks, backend, *fds = words
+    rank, ranks, backend, *numbers, folder = words
     counting.install()
-    live(Place(int(rank), int(ranks), backend, *map(int, fds)))
+    live(Place(int(rank), int(ranks), backend, *map(int, numbers), folder=folder))  # type: ignore[arg-type,misc]
 
 
 def listener() -> tuple[socket.socket, int]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError, UsageError
-from labkit.ranks.errors import RankError
+from labkit.ranks.errors import LOST, RankError
 from labkit.ranks.inputs import fork_works
 from labkit.ranks.protocol import Channel, blob, nameless, read_blob
 from labkit.ranks.stacks import with_source
@@ -119,9 +119,11 @@ class Ranks:
     def __init__(self, ranks: int, backend: str) -> None:
         self.ranks, self.owner = ranks, os.getpid()
         mine, theirs = Channel.pair()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.server: Server | None = None
+        self.process: subprocess.Popen[bytes] | None = None  # the supervisor, where there is no server
         if fork_works():
-            if not server().control.send({"ranks": ranks, "backend": backend}, [theirs.fileno()]):
+            self.server = server()
+            if not self.server.control.send({"ranks": ranks, "backend": backend}, [theirs.fileno()]):
                 raise LabkitError("the ranks' server ended just now: call again")
         else:
             _say_spawn()
@@ -129,6 +131,12 @@ class Ranks:
         theirs.close()
         self.channel = mine
         self.open = True
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the ranks are there for another job; between jobs their channel says something only at its end."""
+        supported = self.server is None or self.server.alive
+        return self.open and supported and not select.select([self.channel], [], [], 0)[0]
 
     def call(self, data: bytes, timeout: float, *, last: bool) -> list[Any]:
         """Run packed `data` on all ranks and return the results by rank; shows what the ranks printed.
@@ -147,7 +155,7 @@ class Ranks:
             os.close(file)
         if received is None:
             self.close()
-            raise RankError("the ranks' server was killed during the run: run again", rank=-1, step=0, cause="lost")
+            raise RankError(LOST, rank=-1, step=0, cause="lost")
         fds = received[1]
         report = json.loads(read_blob(fds[0]))
         blobs = [read_blob(fd) for fd in fds[1:]]

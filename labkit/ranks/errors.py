@@ -7,6 +7,9 @@ from labkit.errors import LabkitError
 CAUSES = ("raised", "died", "hung", "unequal", "unsendable", "lost")
 
 
+LOST = "the ranks' server was killed during the run: run again"
+
+
 class RankError(LabkitError):
     """A run on ranks ended early; all its processes are gone.
 

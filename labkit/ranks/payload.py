@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 
 from labkit.errors import UsageError
 

@@ -10,15 +10,27 @@ import gc
 import importlib
 import os
 import selectors
+import shutil
 import signal
 import sys
+import tempfile
 import traceback
+from dataclasses import dataclass
 
 from labkit.ranks import counting, tree
 from labkit.ranks.child import Place, live
 from labkit.ranks.payload import seed
 from labkit.ranks.protocol import Channel
 from labkit.ranks.supervisor import supervise
+
+
+@dataclass(frozen=True)
+class Care:
+    """What the server keeps of a supervisor it started."""
+
+    pid: int
+    channel: int  # our copy of its channel to the caller
+    folder: str  # for what ranks must keep in files; removed with the run
 
 
 def main(control: Channel) -> None:
@@ -33,38 +45,53 @@ def main(control: Channel) -> None:
     watch.register(control, selectors.EVENT_READ)
     caller = os.pidfd_open(os.getppid())
     watch.register(caller, selectors.EVENT_READ)
-    groups: dict[int, tuple[int, int]] = {}  # pidfd of a supervisor -> its process id, our copy of its channel
-    while True:
-        for key, _ in watch.select():
-            if key.fd == caller:
-                return
-            if key.fd in groups:
-                watch.unregister(key.fd)
-                _bury(groups, key.fd)
-            elif (received := control.receive()) is None:
-                return
-            elif "later" in received[0]:
-                _import(received[0]["later"])
-            elif "import" in received[0]:
-                control.send(_import(received[0]["import"]))
-            else:
-                pid = _fork_supervisor(received[0]["ranks"], received[0]["backend"], received[1][0])
-                pidfd = os.pidfd_open(pid)
-                groups[pidfd] = (pid, received[1][0])
-                watch.register(pidfd, selectors.EVENT_READ)
+    groups: dict[int, Care] = {}  # by the supervisor's pidfd
+    try:
+        while _serve_one(watch, control, caller, groups):
+            pass
+    finally:
+        tree.end_all()
+        for care in groups.values():
+            shutil.rmtree(care.folder, ignore_errors=True)
 
 
-def _bury(groups: dict[int, tuple[int, int]], pidfd: int) -> None:
+def _serve_one(watch: selectors.BaseSelector, control: Channel, caller: int, groups: dict[int, Care]) -> bool:
+    """Wait for something and deal with it; False once the caller is gone."""
+    for key, _ in watch.select():
+        if key.fd == caller:
+            return False
+        if key.fd in groups:
+            watch.unregister(key.fd)
+            _bury(groups, key.fd)
+            continue
+        if (received := control.receive()) is None:
+            return False
+        message, fds = received
+        if "later" in message:
+            _import(message["later"])
+        elif "import" in message:
+            control.send(_import(message["import"]))
+        else:
+            folder = tempfile.mkdtemp(prefix="labkit-ranks-")
+            pid = _fork_supervisor(message["ranks"], message["backend"], fds[0], folder)
+            pidfd = os.pidfd_open(pid)
+            groups[pidfd] = Care(pid, fds[0], folder)
+            watch.register(pidfd, selectors.EVENT_READ)
+    return True
+
+
+def _bury(groups: dict[int, Care], pidfd: int) -> None:
     """A supervisor has ended. Its caller sees the channel close only now, when nothing of the run is left."""
-    pid, channel = groups.pop(pidfd)
+    care = groups.pop(pidfd)
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-    tree.end_all(spare=frozenset(other for other, _ in groups.values()))  # left over only if it was killed
-    os.close(channel)
+        os.waitpid(care.pid, 0)
+    tree.end_all(spare=frozenset(other.pid for other in groups.values()))  # left over only if it was killed
+    shutil.rmtree(care.folder, ignore_errors=True)
+    os.close(care.channel)
     os.close(pidfd)
 
 
-def _fork_supervisor(ranks: int, backend: str, channel: int) -> int:
+def _fork_supervisor(ranks: int, backend: str, channel: int, folder: str) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -73,7 +100,7 @@ def _fork_supervisor(ranks: int, backend: str, channel: int) -> int:
         os.setsid()
         tree.close_all_but(channel)
         server = os.pidfd_open(parent)
-        supervise(Channel.of(channel), ranks, backend, _fork_rank, server)
+        supervise(Channel.of(channel), ranks, backend, _fork_rank, folder, server)
     except BaseException:
         traceback.print_exc()  # the caller shows its last line
     finally:
@@ -89,7 +116,7 @@ def _fork_rank(place: Place) -> int:
 
 def _warm_up() -> None:
     """Bring in what ranks use, and touch what is set up on first use; start no thread."""
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle
     import numpy as np
     import torch
     import torch.utils.data
@@ -119,4 +146,3 @@ def _threads() -> int:
 
 if __name__ == "__main__":
     main(Channel.of(int(sys.argv[1])))
-    tree.end_all()

@@ -232,6 +232,7 @@ def test_a_busy_loop_that_ignores_signals_ends_at_the_timeout() -> None:
         while True:
             pass
 
+    ranks.warm_up()
     before = marked()
     with pytest.raises(ranks.RankError, match="hung") as caught:
         ranks.run(stubborn, ranks=2, timeout=3)
@@ -273,6 +274,7 @@ def test_workers_and_orphans_of_a_killed_rank_are_gone(tmp_path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         dist.barrier()
 
+    ranks.warm_up()
     before = marked()
     with pytest.raises(ranks.RankError, match="rank 1 died"):
         ranks.run(work, str(tmp_path), ranks=2, timeout=FOREVER)
@@ -289,6 +291,7 @@ def test_nothing_is_left_of_a_run_that_went_well() -> None:
             time.sleep(FOREVER)
         return os.getpid()
 
+    ranks.warm_up()
     before = marked()
     pids = ranks.run(work, ranks=2)
     assert not set(pids) & marked()
