@@ -185,13 +185,17 @@ def predict(answer: Answer, context: Context) -> Iterator[Evidence]:
     yield judged("the batches hold the reads", fault)
 
     truth = own.settings_truth(figures)
-    for name in letters:
-        claim = {key: value[name][key] for key in ("duplicates", "dropped", "steps", "hang")}
-        claim["steps"] = list(claim["steps"])
+    claims = {
+        name: {key: value[name][key] for key in ("duplicates", "dropped", "hang")}
+        | {"steps": list(value[name]["steps"])}
+        for name in letters
+    }
+    everywhere = named_mistake(claims, own.settings_mistakes(figures))
+    for name, claim in claims.items():
         fault = None
         if claim != truth[name]:
             wrong = next(key for key in ("steps", "duplicates", "dropped", "hang") if claim[key] != truth[name][key])
-            mistake = named_mistake(claim, own.settings_parts(figures, name))
+            mistake = everywhere or named_mistake(claim, own.settings_parts(figures, name))
             fault = Fault(
                 f"{name}: {wrong} = {claim[wrong]}",
                 f"what {_said(figures['settings'][name])} does to {samples} samples on {ranks} ranks",

@@ -83,7 +83,7 @@ def sketch_epochs(orders: Sequence[Sequence[int]], repeats: Sequence[int]) -> Pi
             axes.add_patch(Rectangle((place, row - 0.34), 1, 0.68, **(BORROWED if row in said else OWN)))
             _label(axes, place + 0.5, row, str(one), hatched=row in said)
     names = [f"line {row}{'*' * (row in said)}" for row in range(len(orders))]
-    _rows(axes, names, max(map(len, orders), default=1))
+    _rows(axes, names, max(map(len, orders), default=1) + 0.1)
     axes.set_title(f"What rank 0 read; you say repeated: {_said(said)}", fontsize=11, loc="left")
     handles = [Patch(label="new, you say", **OWN), Patch(label="seen before, you say (*)", **BORROWED)]
     figure.legend(handles=handles, loc="outside lower right", ncols=2, fontsize=9, frameon=False)
@@ -154,23 +154,24 @@ def _open(claim: Mapping[str, Any]) -> bool:
 
 @or_nothing
 def sketch_gradients(gradients_of: Callable[[list[int]], Any], steps: Sequence[int]) -> Picture:
-    """The gradients that a person's function really gets on real ranks, one point a rank and step."""
-    taken = [[float(g) for g in mine] for mine in gradients_of(list(steps))]
-    figure, axes = plain_axes("step", "gradient", f"Your run: steps {', '.join(map(str, steps))}")
-    highest = max((g for mine in taken for g in mine), default=1.0)
+    """The gradients that a person's function really gets on real ranks: a box for each step that a rank took."""
+    taken = [[float(one) for one in mine] for mine in gradients_of(list(steps))]
+    longest = max([len(mine) for mine in taken] + [1])
+    figure = Figure(figsize=(_WIDTH, 1.1 + 0.46 * len(taken)), layout="constrained")
+    axes = figure.add_subplot()
     for rank, mine in enumerate(taken):
-        at = range(1, len(mine) + 1)
-        marker, colour = "osD^v"[rank % 5], _FILLS[rank % len(_FILLS)]
-        axes.plot(at, mine, marker, ms=13 - 4 * rank % 12, mfc=colour, mec="black", label=f"rank {rank}")
-        for step, gradient in zip(at, mine, strict=True):
-            axes.text(step + 0.06 + 0.3 * rank, gradient, f"{gradient:g}", fontsize=9, va="bottom")
-    axes.set_xticks(range(1, max(steps) + 1))
-    axes.set_xlim(0.5, max(steps) + 0.5 + 0.3 * len(steps))
-    axes.set_ylim(0, highest * 1.25)
-    axes.legend(frameon=False, loc="upper left")
-    rows = [(rank, step, g) for rank, mine in enumerate(taken) for step, g in enumerate(mine, 1)]
-    said = "; ".join(f"rank {rank}: {', '.join(f'{g:g}' for g in mine)}" for rank, mine in enumerate(taken))
-    alt = f"Gradients of your run, step by step. {said}."
+        for step in range(longest):
+            there = step < len(mine)
+            axes.add_patch(Rectangle((step, rank - 0.34), 0.94, 0.68, **(OWN if there else MISSING)))
+            _label(axes, step + 0.47, rank, f"gradient {mine[step]:g}" if there else "no step", hatched=False)
+    _rows(axes, [f"rank {rank}" for rank in range(len(taken))], longest)
+    axes.set_xticks([step + 0.47 for step in range(longest)], [str(step + 1) for step in range(longest)])
+    axes.set_xlabel("step, from 1: what a rank's own gradient is in it")
+    asked = ", ".join(map(str, steps))
+    axes.set_title(f"Your run on {len(steps)} real ranks that have {asked} steps", fontsize=11, loc="left")
+    said = "; ".join(f"rank {rank}: {', '.join(f'{one:g}' for one in mine)}" for rank, mine in enumerate(taken))
+    rows = [(rank, step, one) for rank, mine in enumerate(taken) for step, one in enumerate(mine, 1)]
+    alt = f"Ranks that have {asked} steps; gradients of your run, step by step: {said}."
     return Picture(figure, alt, pd.DataFrame(rows, columns=["rank", "step", "gradient"]))
 
 
