@@ -15,7 +15,7 @@ def _ended_early(ledger: Ledger) -> Finding | None:
     """An exception, a dead process, a wait without end, an epoch without end."""
     if not ledger.troubles:
         return None
-    first = min(ledger.troubles, key=lambda t: (t.kind == "unequal", t.rank < 0, t.epoch, t.step, t.rank))
+    first = min(ledger.troubles, key=lambda t: (t.epoch, t.step, t.rank))
     others = sorted({t.rank for t in ledger.troubles if t is not first and t.kind == first.kind and t.rank >= 0})
     also = f" (so {'did rank' if len(others) == 1 else 'did ranks'} {listed(others)})" if others else ""
     where = f"rank {first.rank}, epoch {first.epoch}, step {first.step}"
@@ -150,7 +150,7 @@ def _wrong_length(ledger: Ledger) -> Finding | None:
 def _same_order(ledger: Ledger) -> Finding | None:
     """The same shuffled order in every epoch."""
     setup = ledger.setup
-    if ledger.epochs < 2 or setup is None or setup.shuffles is False:
+    if ledger.epochs < 2 or setup is None:
         return None
     for rank in ledger.leaders:
         orders = [ledger.ids(epoch, rank) for epoch in range(ledger.epochs)]

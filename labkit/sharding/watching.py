@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import cloudpickle
+
 from labkit.sharding import identity
 from labkit.sharding.fingerprints import content, generators
 
@@ -55,6 +57,14 @@ class Tap:
     stood: dict[str, int] | None = None
     moved: frozenset[str] = frozenset()
     _before: dict[str, int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For workers that are spawned: a `sample_id` typed in a notebook is sent by value."""
+        return {**self.__dict__, "sample_id": cloudpickle.dumps(self.sample_id)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.sample_id = cloudpickle.loads(state["sample_id"])
 
     def before(self, dataset: Any) -> None:
         """A sample is about to be read. The first two of a batch are enough to see what is drawn."""

@@ -206,14 +206,37 @@ def rows_of(rank, make_loader, watched, folder):
     """What a rank's steps get, with and without a recorder."""
     if not watched:
         return [_plain(batch) for batch in make_loader(rank, 2)]
+    before = methods()
     with Recorder(rank, Spool(folder, rank), None) as recorder:
         loader = make_loader(rank, 2)
         recorder.built(loader)
-        return [_plain(batch) for batch in loader]
+        rows = [_plain(batch) for batch in loader]
+        assert methods() != before
+    assert methods() == before
+    return rows
+
+
+def methods():
+    """What the recorder replaces while it is on."""
+    from accelerate.data_loader import DataLoaderDispatcher, DataLoaderShard
+    from torch.utils.data.dataloader import _BaseDataLoaderIter as Iterator
+
+    return Iterator.__init__, Iterator.__next__, DataLoaderShard.__iter__, DataLoaderDispatcher.__iter__
 
 
 def _plain(batch):
     return {k: v.tolist() if isinstance(v, torch.Tensor) else list(v) for k, v in batch.items()}
+
+
+@pytest.mark.slow
+def test_workers_that_are_spawned_get_a_sample_id_typed_here():
+    def make_loader(rank, ranks):
+        data = list(range(rank, 8, ranks))
+        return DataLoader(data, 2, num_workers=1, multiprocessing_context="spawn")
+
+    coverage = audit(make_loader, ranks=2, epochs=1, sample_id=lambda sample: f"s{sample}")
+    assert coverage.clean
+    assert coverage.ids(0, 1) == ("s1", "s3", "s5", "s7")
 
 
 @pytest.mark.parametrize("kind", ["torch", "workers", "accelerate", "split", "stateful"])

@@ -91,6 +91,14 @@ def test_rows_dealt_by_hand_without_any_sharing_part_are_judged_alike():
             judged_as_planned(plan(size, batch, ranks), bare)
 
 
+def test_a_whole_step_too_many_on_every_rank_is_no_padding():
+    walk = [[[0, 1], [2, 3], [0, 1]], [[4, 5], [6, 7], [4, 5]]]
+    setup = Setup("map", "DataLoader", length=8, batch_size=2, shuffles=False, shares=(2,))
+    assert causes(ledger_of([walk], 8, setup=setup)) == ["rank-repeats"]
+    early = [[[0, 1], [0, 1], [2, 3]], [[4, 5], [6, 7], [8, 9]]]
+    assert causes(ledger_of([early], 10, setup=replace(setup, length=10))) == ["rank-repeats"]
+
+
 def strided(order, ranks, batch, rank):
     own = order[rank::ranks]
     return [own[i : i + batch] for i in range(0, len(own), batch)]
@@ -102,6 +110,8 @@ def test_orders_that_diverge_and_shares_that_overlap_are_told_apart():
     assert causes(ledger_of([diverging], 24)) == ["orders-diverge"]
     overlapping = [[[0, 1, 2], [3, 4, 5]], [[4, 5, 6], [7, 8, 9]]]
     assert causes(ledger_of([overlapping], 10)) == ["ranks-overlap"]
+    mostly_missing = [[[0, 1], [2, 3], [4, 5]], [[1, 6], [7, 8], [9, 10]]]
+    assert causes(ledger_of([mostly_missing], 24)) == ["ranks-overlap", "missing"]
 
 
 def test_a_share_of_a_share_and_a_shard_read_by_two():
@@ -120,6 +130,7 @@ def test_samples_that_nobody_reads_are_missing_unless_dropping_was_asked_for_and
     assert causes(ledger_of([walk, other], 10, setup=dropping)) == []
     fixed = replace(dropping, shuffles=False)
     assert causes(ledger_of([walk, walk], 10, setup=fixed)) == ["dropped"]
+    assert causes(ledger_of([walk], 10, setup=fixed)) == []  # one epoch doesn't tell
     assert causes(ledger_of([walk], 40, setup=dropping)) == ["missing"]  # more than dropping explains
     assert causes(ledger_of([walk], 10, complete=False)) == []  # cut short: nothing can be said
 
@@ -182,12 +193,10 @@ def test_groups_are_neighbours_in_blocks_and_agree_with_what_the_loader_says():
 
 def test_what_ended_early_is_blamed_on_the_first_and_silences_what_follows_from_it():
     walks = [[[0, 1], [2, 3]], [[4, 5]]]
-    ledger = replace(
-        ledger_of([walks], 8, complete=False),
-        troubles=(Trouble("unequal", 0, 0, 2, "rank 0 ended"), Trouble("raised", 1, 0, 1, "ValueError: bad")),
-    )
+    troubles = (Trouble("raised", 0, 0, 2, "ValueError: bad"), Trouble("raised", 1, 0, 1, "OSError: gone"))
+    ledger = replace(ledger_of([walks], 8, complete=False), troubles=troubles)
     assert causes(ledger) == ["raised"]
-    assert causes(replace(ledger, troubles=ledger.troubles[:1])) == ["unequal"]
+    assert running(ledger)[0].said == "Rank 1 raised in step 1 of epoch 0 (so did rank 0): OSError: gone"
 
 
 def test_a_resumed_walk_is_compared_from_where_it_goes_on():
