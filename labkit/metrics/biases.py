@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit.errors import UsageError
+from labkit.inputs import whole
 from labkit.metrics.bias import mean_of_means_bias, padding_bias
 from labkit.metrics.partitions import Partition, exact_partitions, padded_partitions
-from labkit.inputs import whole
 
 if TYPE_CHECKING:
     import pandas as pd
