@@ -86,6 +86,8 @@ def gather(
     troubles = [trouble for noted in notes for trouble in noted.troubles]
     if failure is not None and not troubles:
         troubles.append(failure)
+    if any(setup.replacement for noted in notes for setup in noted.setups.values()):
+        remarks.append("samples are drawn with replacement: what comes twice or never is meant, and isn't judged")
     if any(noted.once for noted in notes):
         remarks.append("make_loader gives an iterator, which can be walked once: one epoch was audited, not more")
         epochs = 1

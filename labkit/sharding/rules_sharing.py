@@ -130,9 +130,11 @@ def _every_worker(view: View) -> Finding | None:
 
 def _every_rank(view: View) -> Finding | None:
     """All ranks read the same samples, and not because a small data set was filled up."""
-    if len(view.sets) < 2 or not view.union or _with_replacement(view):
+    if len(view.sets) < 2 or not view.union:
         return None
     if any(len(ids) != len(view.union) for ids in view.sets.values()):
+        return None
+    if _with_replacement(view) and len({view.ledger.ids(view.epoch, rank) for rank in view.sets}) > 1:
         return None
     filled = len(view.extras) <= view.room and view.told_shares and all(x.last for x in view.extras)
     if filled or (len(view.union) == 1 and view.told_shares):
@@ -244,7 +246,7 @@ def _padding(view: View) -> Finding | None:
 
 def _rank_repeats(view: View) -> Finding | None:
     """One rank reads samples more than once, and nothing before explained it."""
-    if not view.within or _with_replacement(view):
+    if not view.within:
         return None
     by_rank = Counter(x.rank for x in view.within)
     crossing = sum(x.worker != x.first_worker for x in view.within)
@@ -265,7 +267,7 @@ def _rank_repeats(view: View) -> Finding | None:
 
 def _ranks_overlap(view: View) -> Finding | None:
     """Ranks read some of the same samples, and nothing before explained it."""
-    if not view.across or _with_replacement(view):
+    if not view.across:
         return None
     pairs = Counter((x.first_rank, x.rank) for x in view.across)
     hedge = " (or the data holds equal samples: give sample_id)" if view.ledger.identity in ("content", "value") else ""
@@ -301,7 +303,7 @@ def _dropped(view: View) -> Finding | None:
 
 def _missing(view: View) -> Finding | None:
     """Samples read by nobody, and nothing before explained it."""
-    if not view.short or _with_replacement(view) or _dropping(view):
+    if not view.short or _dropping(view):
         return None
     known = view.ledger.missing(view.epoch)
     return Finding(
@@ -368,7 +370,7 @@ def sharing(ledger: Ledger) -> list[Finding]:
     for epoch in range(ledger.epochs):
         view = View(ledger, epoch)
         found = [one for rule in BOTH if (one := rule(view))]
-        if found:
+        if found or _with_replacement(view):  # then what comes twice or never is meant
             return found
         explained = next((one for rule in FIRST if (one := rule(view))), None)
         if explained is not None:

@@ -61,8 +61,8 @@ def setup_of(loader: Any, outer: Any) -> Setup:
     told = [part.shuffle for part in samplers if isinstance(getattr(part, "shuffle", None), bool)]
     told += [True for part in samplers if isinstance(getattr(part, "replacement", None), bool)]
     told += [False for part in samplers if type(part).__name__ == "SequentialSampler"]
-    if any("shuffle" in _stage_name(stage) for stage in getattr(dataset, "pipeline", None) or ()):
-        told.append(True)
+    stages = [_stage_name(stage) for stage in getattr(dataset, "pipeline", None) or ()]
+    told += [True for name in stages if "shuffle" in name or "resample" in name]
     setters = [n for n, some in (("sampler", samplers), ("dataset", layers)) if any(_sets_epoch(p) for p in some)]
     mapped = not _iterable(loader)
     indices = _indices(dataset) if mapped else None
@@ -77,7 +77,8 @@ def setup_of(loader: Any, outer: Any) -> Setup:
         persistent=bool(loader.persistent_workers),
         drop_last=any(getattr(p, name, False) is True for p in parts for name in ("drop_last", "_drop_last")),
         shuffles=any(told) if told else None,
-        replacement=any(getattr(one, "replacement", False) is True for one in samplers),
+        replacement=any(getattr(one, "replacement", False) is True for one in samplers)
+        or any("resample" in name for name in stages),
         shares=tuple(shares),
         epoch_setters=tuple(setters),
         indices=indices,

@@ -81,7 +81,7 @@ def seen(coverage, per_rank):
         (9, 4, 2, {"split_batches": True, "even_batches": False}),
     ],
 )
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_audit_sees_what_accelerates_plan_says(size, batch, ranks, flags, workers):
     coverage = audit(prepared(partial(Numbers, size), batch, flags, num_workers=workers), ranks=ranks, epochs=1)
     expected = plan(size, batch, ranks, **flags)

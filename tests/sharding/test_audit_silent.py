@@ -20,6 +20,8 @@ from torch.utils.data import (
 
 from labkit.sharding import audit
 
+pytestmark = pytest.mark.slow
+
 
 class Things(Dataset):
     def __init__(self, size=48):
@@ -121,6 +123,7 @@ RIGHT = {
     "shuffled, two workers": (lambda r, p: sampled(Things(), r, p, num_workers=2), EPOCHS),
     "workers that live on": (lambda r, p: sampled(Things(), r, p, num_workers=2, persistent_workers=True), EPOCHS),
     "random augmentation": (lambda r, p: sampled(Noisy(), r, p, num_workers=2), EPOCHS),
+    "random augmentation, no workers": (lambda r, p: sampled(Noisy(), r, p), EPOCHS),
     "seeded alike, nothing drawn": (seeded_alike, EPOCHS),
     "a random split, training": (lambda r, p: sampled(halves()[0], r, p), EPOCHS),
     "a random split, testing": (lambda r, p: sampled(halves()[1], r, p, shuffle=False), {}),
@@ -161,6 +164,47 @@ def test_nothing_is_found_in_a_right_loader(name):
     coverage = audit(make_loader, **options)
     assert coverage.clean, coverage.text()
     assert sum(map(len, (coverage.ids(0, rank) for rank in range(4)))) > 0
+
+
+def resampled(rank, ranks):
+    import io
+    import tarfile
+    import tempfile
+
+    import webdataset as wds
+
+    folder = tempfile.TemporaryDirectory()
+    for shard in range(6):
+        with tarfile.open(f"{folder.name}/{shard}.tar", "w") as tar:
+            for i in range(3):
+                member = tarfile.TarInfo(f"{shard}-{i}.txt")
+                member.size = 1
+                tar.addfile(member, io.BytesIO(b"x"))
+    urls = f"{folder.name}/{{0..5}}.tar"
+    every = lambda urls: urls  # noqa: E731  each rank draws from all files
+    data = wds.WebDataset(urls, resampled=True, shardshuffle=False, nodesplitter=every, seed=rank).with_epoch(12)
+    data.folder = folder  # as long as the data set lives
+    return wds.WebLoader(data, batch_size=3, collate_fn=list)
+
+
+def test_shards_drawn_with_replacement_are_not_judged():
+    coverage = audit(resampled, ranks=2, sample_id=lambda sample: sample["__key__"])
+    assert coverage.clean, coverage.text()
+    assert "with replacement" in coverage.notes[0]
+    assert coverage.steps == (4, 4)
+
+
+def drawn(seed_by_rank):
+    def make_loader(rank, ranks):
+        generator = torch.Generator().manual_seed(rank if seed_by_rank else 0)
+        return DataLoader(Things(), 3, sampler=WeightedRandomSampler([1.0] * 48, 12, generator=generator))
+
+    return make_loader
+
+
+def test_draws_with_replacement_that_are_the_same_on_all_ranks_are_a_fault():
+    assert audit(drawn(True)).clean
+    assert audit(drawn(False)).causes == ("every-rank-reads-all",)
 
 
 ALIKE = {
