@@ -187,3 +187,4 @@ def _notebooks(paths: list[Path]) -> list[Path]:
 
 
 from labkit.cli import counting as counting  # noqa: E402 - registers its commands on `app`
+from labkit.cli import resuming as resuming  # noqa: E402 - registers its commands on `app`

@@ -1,0 +1,14 @@
+"""What goes wrong with a checkpoint on disk: one line that names the file, and what was lost (nothing, as a rule)."""
+
+from __future__ import annotations
+
+from labkit.errors import LabkitError
+
+
+class CheckpointError(LabkitError):
+    """A checkpoint can't be written or read. The text says which, why, and what still stands."""
+
+
+def reason(error: OSError) -> str:
+    """An operating system's error in a few words: 'no space left on device'."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
