@@ -181,6 +181,8 @@ def test_groups_are_seen_by_themselves_or_said():
     coverage = audit(pairs)
     assert coverage.clean
     assert coverage.groups == ((0, 1), (2, 3))
+    assert coverage.duplicates == ()
+    assert "16 reads, 0 again" in coverage.summary()
     everything = lambda: DataLoader(Numbers(16), 2)  # noqa: E731
     assert audit(everything, ranks=2).causes == ("every-rank-reads-all",)
     assert audit(everything, ranks=2, groups=[[0, 1]]).clean
@@ -200,6 +202,9 @@ def test_steps_ends_an_endless_stream():
     coverage = audit(lambda rank: DataLoader(Endless(rank), 2), ranks=2, epochs=1, steps=5)
     assert coverage.clean
     assert coverage.steps == (5, 5)
+    cut = audit(striding(24, 2), ranks=2, steps=3)
+    assert cut.clean
+    assert cut.missing == ()  # the rest may well come later
 
 
 def rows_of(rank, make_loader, watched, folder):
