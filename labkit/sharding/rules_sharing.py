@@ -290,13 +290,14 @@ def _dropped(view: View) -> Finding | None:
     ledger = view.ledger
     gone = [set(ledger.missing(epoch)) for epoch in range(ledger.epochs)]
     never = set.intersection(*gone) if gone else set()
-    if ledger.epochs < 2 or not never or (ledger.setup and ledger.setup.shuffles):
+    # Without ids: every epoch read the same samples, and each was short.
+    lost = len(never) or (0 if any(gone) else min(ledger.short(epoch) for epoch in range(ledger.epochs)))
+    if ledger.epochs < 2 or not lost or (ledger.setup and ledger.setup.shuffles):
         return None
     return Finding(
         "dropped",
-        f"{_are(len(never), ledger.samples)} dropped in every epoch: "
-        "drop_last without shuffling always loses the same tail.",
-        (f"never read: {listed(_some(never))}",),
+        f"{_are(lost, ledger.samples)} dropped in every epoch: drop_last without shuffling always loses the same tail.",
+        (f"never read: {listed(_some(never))}" if never else "which ones can't be told: no epoch yields them",),
         "Shuffle, so that each epoch loses others; in evaluation keep them: drop_last=False, sums and counts.",
     )
 

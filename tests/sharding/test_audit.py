@@ -134,6 +134,23 @@ def test_streams_are_known_by_their_ids():
     assert {one for rank in (0, 1) for one in coverage.ids(0, rank)} == {f"s{i}" for i in range(12)}
 
 
+def test_what_accelerates_shards_drop_of_a_stream_is_counted_by_the_streams_own_length():
+    class Sized(Stream):
+        def __len__(self):
+            return self.size
+
+    coverage = audit(prepared(partial(Sized, 9), 2, {"dispatch_batches": False, "drop_last": True}), ranks=2)
+    assert coverage.samples == 9
+    assert coverage.causes == ("dropped",)
+    assert coverage.findings[0].said.startswith("1 sample of 9 is dropped in every epoch")
+    assert coverage.missing == ()  # which one it is can't be told
+
+
+def test_what_a_batch_dropped_isnt_counted_in_the_next_epoch():
+    coverage = audit(lambda rank, ranks: DataLoader(Stream(10, rank, ranks), 2, drop_last=True), ranks=2)
+    assert coverage.ids(0, 1) == coverage.ids(1, 1) == ("s1", "s3", "s5", "s7")
+
+
 def test_a_subsets_samples_are_those_underneath():
     coverage = audit(lambda rank, ranks: DataLoader(Subset(Numbers(12), range(rank, 12, ranks)), 2), ranks=2)
     assert coverage.clean
