@@ -1,4 +1,4 @@
-"""Lab 05's evidence from fresh real runs: pooled metrics, counters, accelerate's gathers, bytes, the line-up."""
+"""Lab 05's evidence from fresh real runs: counters, accelerate's gathers, bytes, the line-up."""
 
 from __future__ import annotations
 
@@ -10,62 +10,6 @@ from labkit.checks.evidence import Fault, judged, named_mistake
 from labkit.checks.result import Evidence
 from labkit.checks.shapes import choices_fault, numbers_fault, wrong_ones
 from labkit.errors import UsageError
-
-
-def pooled_evidence(value: Any, figures: Mapping[str, Any]) -> Iterator[Evidence]:
-    """F1 and AUC over all ranks' samples, and which metrics need rows; two real ranks say the same."""
-    yield judged("two numbers", numbers_fault(value, ("f1", "auc")))
-    names = figures["metrics"]
-    said = value.get("needs_rows")
-    yield judged("every metric has an answer", choices_fault(said, names, (True, False)))
-
-    truth = own.pooled_truth(figures)
-    real = _pooled_on_ranks(figures)
-    for name, called in (("f1", "F1"), ("auc", "AUC")):
-        fault = None
-        if abs(value[name] - truth[name]) > 0.00051:
-            mistake = named_mistake(round(value[name], 3), own.pooled_parts(figures)[name])
-            fault = Fault(
-                f"{name} = {value[name]:.4g}",
-                f"{called} of all samples of both ranks together",
-                f"that is {mistake}." if mistake else "",
-                "add tp, fp and fn of the ranks, then take the ratio."
-                if name == "f1"
-                else "a pair of a positive and a negative may lie on two ranks: pool the scores first.",
-            )
-        held = f"{value[name]:.3f}; two real ranks came to {real[name]:.3f}"
-        yield judged(f"{called} is that of all samples", fault, held=held)
-
-    fault = None
-    if wrong := wrong_ones(said, truth["needs_rows"]):
-        rule = named_mistake({k: said[k] for k in names}, own.needs_mistakes(figures))
-        fault = Fault(
-            f"{len(wrong)} of {len(names)} are not so",
-            "True exactly where no fixed set of sums gives the metric",
-            f"that is {rule}." if rule else "",
-            "for each metric: write it as a formula of sums over samples. If you can, sums are enough.",
-        )
-    yield judged("rows are gathered only where they must be", fault, held=f"{len(names)} metrics")
-
-
-def _pooled_on_ranks(figures: Mapping[str, Any]) -> dict[str, float]:
-    from labkit import ranks
-
-    f1, auc = ranks.run(_pool, [dict(figures["rank_0"]), dict(figures["rank_1"])], ranks=2)[0]
-    return {"f1": f1, "auc": auc}
-
-
-def _pool(rank: int, shards: list[dict[str, Any]]) -> tuple[float, float]:
-    import numpy as np
-
-    from labkit.metrics import ConfusionCounts, Predictions, auc
-
-    scores, labels = np.array(shards[rank]["scores"]), shards[rank]["labels"]
-    counts = ConfusionCounts(2)
-    counts.update((scores >= 0.5).astype(np.int64), labels)
-    kept = Predictions(auc)
-    kept.update(scores, labels, ids=[(rank, i) for i in range(len(labels))])
-    return counts.all_reduce().f1(), float(kept.all_gather().compute())
 
 
 def precision_evidence(value: Any, figures: Mapping[str, Any]) -> Iterator[Evidence]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from labkit.checks import lab05_diagnoses as diagnoses
 from labkit.checks import lab05_figures as own
+from labkit.checks import lab05_pooled
 from labkit.checks.answer import Answer
 from labkit.checks.evidence import Fault, judged, named_mistake, over_inputs
 from labkit.checks.lab05_builds import PADDING_RULES, SUM_COUNT_RULES, row_inputs, shard_inputs
@@ -68,10 +69,10 @@ def padding(answer: Answer, context: Context) -> Iterator[Evidence]:
 
 
 @exercise("metrics.pooled", lab="05", title="F1 and AUC of everybody", kind="diagnose", points=3, minutes=9,
-          figures=own.POOLED)  # fmt: skip
+          figures=lab05_pooled.POOLED)  # fmt: skip
 def pooled(answer: Answer, context: Context) -> Iterator[Evidence]:
     """F1 and AUC over all ranks' samples, and which metrics need rows."""
-    yield from diagnoses.pooled_evidence(answer.value(), context.figures)
+    yield from lab05_pooled.pooled_evidence(answer.value(), context.figures)
 
 
 @exercise("metrics.precision", lab="05", title="Where a count stops", kind="diagnose", points=2, minutes=7,

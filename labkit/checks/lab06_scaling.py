@@ -181,4 +181,4 @@ def straggler(answer: Answer, context: Context) -> Iterator[Evidence]:
                 f"that is {mistake}." if mistake else "",
                 hint,
             )
-        yield judged(f"{name} follows from mean, deviation and ranks", fault, held=f"{value[name]:g}")
+        yield judged(f"{name} follows from mean, deviation and ranks", fault, held=f"{value[name]:.4g}")

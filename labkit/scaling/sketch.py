@@ -120,7 +120,7 @@ def sketch_straggler(mean: float, deviation: float, ranks: int, estimate: float,
     counts = sorted({1, 2, 4, 8, 16, 64, 256, int(ranks)})
     counts = [count for count in counts if count <= max(16, int(ranks))]
     drawn = [simulate_straggler(mean, deviation, count, steps=1000).seen for count in counts]
-    figure, axes = plain_axes("ranks", "ms", f"You say {estimate:g} ms a step, efficiency {efficiency:g}")
+    figure, axes = plain_axes("ranks", "ms", f"You say {estimate:.4g} ms a step, efficiency {efficiency:.3g}")
     axes.set_xscale("log", base=2)
     axes.plot(counts, drawn, "o-", color=picture.BLUE, label="slowest of a step, 1,000 steps drawn")
     axes.axhline(mean, color="black", linestyle="--", linewidth=1, label="one rank's mean")
@@ -129,5 +129,5 @@ def sketch_straggler(mean: float, deviation: float, ranks: int, estimate: float,
     axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
     figure.set_size_inches(9.6, 3.0)
     said = ", ".join(f"{count} ranks {value:.1f}" for count, value in zip(counts, drawn, strict=True))
-    alt = f"Mean of the slowest by drawing: {said} ms. You say {estimate:g} ms for {ranks} ranks."
+    alt = f"Mean of the slowest by drawing: {said} ms. You say {estimate:.4g} ms for {ranks} ranks."
     return Picture(figure, alt, pd.DataFrame({"ranks": counts, "slowest (ms)": drawn}))
