@@ -53,7 +53,7 @@ def share_evidence(answer: Answer, rng: random.Random) -> Iterator[Evidence]:
         Rule("each rank gets a list of ids", _share_shape),
         Rule("every rank gets as many ids as the others", _share_equal),
         Rule("without drop_last, no sample is left out", _share_whole),
-        Rule("with drop_last, no sample is handed out twice and fewer than `ranks` are left out", _share_dropping),
+        Rule("with drop_last, no sample is handed out twice and less than a round is left out", _share_dropping),
         Rule("no more is borrowed than equal shares need", _share_borrowed),
         Rule("the ids are those of torch's DistributedSampler", _share_exact, SHARE_MISTAKES),
     ]

@@ -245,7 +245,9 @@ def _one_run(answer: Answer, steps: list[int]) -> Iterator[Evidence]:
         fault = Fault(
             f"{found!r}"[:120], "a list of numbers for each rank", next_step="one gradient a step, as floats."
         )
-    yield judged("it ends, with a list of gradients for each rank", fault, given)
+    if fault is not None:
+        yield judged("it ends, with a list of gradients for each rank", fault, given)
+        return
 
     taken = [len(mine) for mine in found]
     fault = None
@@ -258,7 +260,9 @@ def _one_run(answer: Answer, steps: list[int]) -> Iterator[Evidence]:
             else "the ranks' lists are out of order.",
             "let the rank with fewer steps take part in the others' collectives without training.",
         )
-    yield judged("every rank takes its own steps", fault, given, f"{', '.join(map(str, taken))}")
+    if fault is not None:
+        yield judged("every rank takes its own steps", fault, given)
+        return
 
     wrong = [
         (rank, step, gradient)
@@ -277,7 +281,7 @@ def _one_run(answer: Answer, steps: list[int]) -> Iterator[Evidence]:
             "look up what the sum of the gradients is divided by once a rank has run out.",
         )
     held = f"steps {', '.join(map(str, steps))}: last gradients {', '.join(f'{mine[-1]:g}' for mine in found)}"
-    yield judged("each gradient is the mean over the ranks that still train", fault, given, held)
+    yield judged("it ends, and each gradient is the mean over the ranks that still train", fault, given, held)
 
 
 def _gradient_mistake(gradient: float, step: int, left: int, ranks: int) -> str:
