@@ -16,11 +16,11 @@ lab: $(VENV)/.lab
 setup: $(VENV)/.test
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not browser"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser"
 	@$(BIN)/python -m pytest -m browser
 
 quick: $(VENV)/.test
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not slow and not browser"
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow and not browser"
 
 check: $(VENV)/.test
 	@$(BIN)/ruff format --check .
