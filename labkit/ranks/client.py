@@ -38,11 +38,12 @@ class Server:
         self.lock = threading.Lock()  # one question and its answer at a time
         if self.control.receive() is None:
             self.close()
-            raise LabkitError(f"the ranks' server could not start: {self._last_words()}")
+            raise LabkitError(f"the ranks' server could not start: {self.last_words()}")
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """The last line it or a supervisor wrote to stderr."""
         lines = os.pread(self.said, 1 << 16, 0).decode(errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "it said nothing")
+        return next((line for line in reversed(lines) if line.strip()), "killed from outside")
 
     @property
     def alive(self) -> bool:
@@ -55,7 +56,7 @@ class Server:
             self.control.send({"import": list(modules)})
             received = self.control.receive()
         if received is None:
-            raise LabkitError(f"the ranks' server ended: {self._last_words()}; call again")
+            raise LabkitError(f"the ranks' server ended: {self.last_words()}; call again")
         answer = received[0]
         if not answer["imported"]:
             raise UsageError(f"module {answer['name']!r} can't be imported for ranks: {answer['why']}")
@@ -155,7 +156,7 @@ class Ranks:
             os.close(file)
         if received is None:
             self.close()
-            raise RankError(LOST, rank=-1, step=0, cause="lost")
+            raise RankError(self._why_lost(), rank=-1, step=0, cause="lost")
         fds = received[1]
         report = json.loads(read_blob(fds[0]))
         blobs = [read_blob(fd) for fd in fds[1:]]
@@ -170,6 +171,12 @@ class Ranks:
                 found["line"], rank=found["rank"], step=found["step"], cause=found["cause"], traceback=traceback
             )
         return [_load(rank, data) for rank, data in enumerate(blobs)]
+
+    def _why_lost(self) -> str:
+        if self.server is None:
+            return LOST
+        where = "process that watched the ranks" if self.server.alive else "ranks' server"
+        return f"the {where} ended during the run: {self.server.last_words()}; run again"
 
     def _answer(self, seconds: float) -> tuple[dict[str, Any], list[int]] | None:
         ready, _, _ = select.select([self.channel], [], [], seconds)

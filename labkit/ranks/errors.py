@@ -7,7 +7,7 @@ from labkit.errors import LabkitError
 CAUSES = ("raised", "died", "hung", "unequal", "unsendable", "lost")
 
 
-LOST = "the ranks' server was killed during the run: run again"
+LOST = "the ranks' server ended during the run: killed from outside; run again"
 
 
 class RankError(LabkitError):

@@ -13,7 +13,6 @@ import selectors
 import shutil
 import signal
 import sys
-import tempfile
 import traceback
 from dataclasses import dataclass
 
@@ -72,7 +71,7 @@ def _serve_one(watch: selectors.BaseSelector, control: Channel, caller: int, gro
         elif "import" in message:
             control.send(_import(message["import"]))
         else:
-            folder = tempfile.mkdtemp(prefix="labkit-ranks-")
+            folder = tree.folder()
             pid = _fork_supervisor(message["ranks"], message["backend"], fds[0], folder)
             pidfd = os.pidfd_open(pid)
             groups[pidfd] = Care(pid, fds[0], folder)
@@ -87,8 +86,8 @@ def _bury(groups: dict[int, Care], pidfd: int) -> None:
         os.waitpid(care.pid, 0)
     tree.end_all(spare=frozenset(other.pid for other in groups.values()))  # left over only if it was killed
     shutil.rmtree(care.folder, ignore_errors=True)
-    os.close(care.channel)
     os.close(pidfd)
+    os.close(care.channel)  # last: now the caller goes on
 
 
 def _fork_supervisor(ranks: int, backend: str, channel: int, folder: str) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
-import tempfile
 
+from labkit.ranks import tree
 from labkit.ranks.child import Place
 from labkit.ranks.protocol import Channel
 from labkit.ranks.supervisor import supervise
@@ -25,4 +25,4 @@ def start(place: Place) -> int:
 
 if __name__ == "__main__":
     fd, ranks, backend = sys.argv[1:]
-    supervise(Channel.of(int(fd)), int(ranks), backend, start, tempfile.mkdtemp(prefix="labkit-ranks-"), None)
+    supervise(Channel.of(int(fd)), int(ranks), backend, start, tree.folder(), None)

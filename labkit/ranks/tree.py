@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import tempfile
 import time
 
 import psutil
@@ -63,6 +64,12 @@ def _wait(pid: int, until: float) -> int:
             return status
         time.sleep(pause)
         pause = min(pause * 1.5, 0.01)
+
+
+def folder() -> str:
+    """A new folder for a run's sockets, its path short enough for them: a Unix socket's has 107 characters at most."""
+    base = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="labkit-", dir=base if len(base) <= 72 and os.path.isdir(base) else "/tmp")
 
 
 def close_all_but(*keep: int) -> None:

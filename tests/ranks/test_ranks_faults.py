@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
@@ -148,7 +149,7 @@ def one_step_less_in_a_subgroup(rank: int) -> None:
 )
 def test_a_fault_is_named_before_the_time_is_over(fault, line: str, rank: int, step: int, cause: str) -> None:
     with pytest.raises(ranks.RankError) as caught:
-        ranks.run(fault, timeout=FOREVER)
+        ranks.run(fault, timeout=300)
     error = caught.value
     assert re.fullmatch(line, str(error)), str(error)
     assert (error.rank, error.step, error.cause) == (rank, step, cause)
@@ -248,7 +249,7 @@ def test_ddp_with_one_step_less_is_told_apart_from_a_hang() -> None:
             model(torch.ones(1, 2)).sum().backward()
 
     with pytest.raises(ranks.RankError, match="rank 1 ended while rank 0 still needed it") as caught:
-        ranks.run(train, ranks=2, timeout=FOREVER)
+        ranks.run(train, ranks=2, timeout=300)
     assert caught.value.cause == "unequal"
     assert "backward()" in caught.value.traceback
 
@@ -277,12 +278,23 @@ def test_workers_and_orphans_of_a_killed_rank_are_gone(tmp_path) -> None:
     ranks.warm_up()
     before = marked()
     with pytest.raises(ranks.RankError, match="rank 1 died"):
-        ranks.run(work, str(tmp_path), ranks=2, timeout=FOREVER)
+        ranks.run(work, str(tmp_path), ranks=2, timeout=300)
     started = {int(word) for path in tmp_path.iterdir() for word in path.read_text().split()}
     assert len(started) == 6
     assert not started & marked()
     assert marked() <= before
     assert not [p for p in os.listdir("/dev/shm") if any(str(pid) in p for pid in started)]
+
+
+def test_workers_run_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypatch) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    ranks.stop()
+    assert ranks.run(lambda rank: next(iter(DataLoader(range(3), num_workers=1))).item(), ranks=2) == [0, 0]
+    monkeypatch.undo()
+    ranks.stop()
 
 
 def test_nothing_is_left_of_a_run_that_went_well() -> None:

@@ -31,9 +31,8 @@ FOREVER = 10_000
 
 @pytest.mark.slow
 def test_200_faults_in_a_row_leave_nothing(tmp_path, monkeypatch) -> None:
-    notes, temporary = tmp_path / "notes", tmp_path / "temporary"
+    notes, temporary = tmp_path / "notes", Path(tempfile.mkdtemp(prefix="few-", dir="/tmp"))  # sockets: a short path
     notes.mkdir()
-    temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
     expected = {
@@ -53,17 +52,19 @@ def test_200_faults_in_a_row_leave_nothing(tmp_path, monkeypatch) -> None:
     for i in range(200):
         kind = kinds[i % len(kinds)]
         with pytest.raises(ranks.RankError) as caught:
-            ranks.run(jobs_for_ranks.one_fault, kind, str(notes), ranks=2, timeout=0.5 if kind == "hang" else FOREVER)
+            ranks.run(jobs_for_ranks.one_fault, kind, str(notes), ranks=2, timeout=0.5 if kind == "hang" else 300)
         assert caught.value.cause == expected[kind], str(caught.value)
     assert (marked(), descriptors(os.getpid()), descriptors(server), children()) == before
     assert zombies_below(os.getpid()) == zombies_below(server) == []
     assert list(temporary.iterdir()) == []
+    temporary.rmdir()  # even without its temporary folder the server goes on
     known = {path.name for path in notes.iterdir()} | {path.read_text() for path in notes.iterdir()}
     assert len(known) > 50
     assert not [name for name in os.listdir("/dev/shm") if any(pid in name.split("_") for pid in known)]
     assert ranks.run(jobs_for_ranks.total, ranks=2) == [1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_a_killed_server_ends_its_ranks_and_the_next_run_starts_another() -> None:
     server = client.server().process.pid
     pool = ranks.pool(2)
@@ -83,7 +84,7 @@ def test_a_server_killed_during_a_run_is_an_error_at_once() -> None:
             os.kill(server, signal.SIGKILL)
         time.sleep(FOREVER)
 
-    with pytest.raises(ranks.RankError, match="server was killed") as caught:
+    with pytest.raises(ranks.RankError, match="server ended during the run: killed") as caught:
         ranks.run(kill_server, server, ranks=2)
     assert caught.value.cause == "lost"
     assert not gone({server})
@@ -255,7 +256,6 @@ def test_torchrun_fails_with_one_line() -> None:
     assert "labkit.ranks: rank 1 raised ValueError in step 2: no such batch" in errors
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "line"),
     [
