@@ -57,7 +57,6 @@ class Picture:
         ]
         if self.table is not None:
             parts.append(
-                "<details><summary>The same as a table</summary>"
-                f"{self.table.to_html(index=False, border=0)}</details>"
+                f"<details><summary>The same as a table</summary>{self.table.to_html(index=False, border=0)}</details>"
             )
         return {"text/html": "".join(parts), "text/plain": self.text()}
