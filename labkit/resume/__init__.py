@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from labkit.resume.checkpoint_error import CheckpointError as CheckpointError
     from labkit.resume.checkpoint_file import read_checkpoint as read_checkpoint
     from labkit.resume.checkpoint_file import write_checkpoint as write_checkpoint
+    from labkit.resume.crash import CrashState as CrashState
+    from labkit.resume.crash import crash_states as crash_states
+    from labkit.resume.crash import lay_out as lay_out
+    from labkit.resume.crash_trial import OUTCOMES as OUTCOMES
+    from labkit.resume.crash_trial import CrashReport as CrashReport
+    from labkit.resume.crash_trial import crash_store as crash_store
+    from labkit.resume.crash_trial import judge_crashes as judge_crashes
     from labkit.resume.line import FAULTS as FAULTS
     from labkit.resume.line import FIELDS as FIELDS
     from labkit.resume.line import Line as Line
@@ -25,17 +32,42 @@ if TYPE_CHECKING:
     from labkit.resume.reconciliation import COMPONENTS as COMPONENTS
     from labkit.resume.reconciliation import Divergence as Divergence
     from labkit.resume.reconciliation import reconcile as reconcile
+    from labkit.resume.store import Store as Store
+    from labkit.resume.store_backend import LocalBackend as LocalBackend
+    from labkit.resume.store_files import Operation as Operation
+    from labkit.resume.store_objects import ObjectBackend as ObjectBackend
+    from labkit.resume.store_pending import PendingSave as PendingSave
+    from labkit.resume.store_report import Loaded as Loaded
+    from labkit.resume.store_report import PassedOver as PassedOver
+    from labkit.resume.store_report import Saved as Saved
+    from labkit.resume.store_report import StoreReport as StoreReport
 
 _LATER = {  # name -> module, imported on first use
     "COMPONENTS": "reconciliation",
     "CheckpointError": "checkpoint_error",
+    "CrashReport": "crash_trial",
+    "CrashState": "crash",
     "Divergence": "reconciliation",
     "FAULTS": "line",
     "FIELDS": "line",
     "Line": "line",
+    "Loaded": "store_report",
+    "LocalBackend": "store_backend",
+    "OUTCOMES": "crash_trial",
+    "ObjectBackend": "store_objects",
+    "Operation": "store_files",
+    "PassedOver": "store_report",
+    "PendingSave": "store_pending",
     "Report": "line_report",
+    "Saved": "store_report",
     "StepRecord": "line",
+    "Store": "store",
+    "StoreReport": "store_report",
     "TorchLine": "line_torch",
+    "crash_states": "crash",
+    "crash_store": "crash_trial",
+    "judge_crashes": "crash_trial",
+    "lay_out": "crash",
     "read_checkpoint": "checkpoint_file",
     "reconcile": "reconciliation",
     "train": "line",
@@ -47,12 +79,28 @@ __all__ = [
     "COMPONENTS",
     "FAULTS",
     "FIELDS",
+    "OUTCOMES",
     "CheckpointError",
+    "CrashReport",
+    "CrashState",
     "Divergence",
     "Line",
+    "Loaded",
+    "LocalBackend",
+    "ObjectBackend",
+    "Operation",
+    "PassedOver",
+    "PendingSave",
     "Report",
+    "Saved",
     "StepRecord",
+    "Store",
+    "StoreReport",
     "TorchLine",
+    "crash_states",
+    "crash_store",
+    "judge_crashes",
+    "lay_out",
     "read_checkpoint",
     "reconcile",
     "train",

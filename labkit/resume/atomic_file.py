@@ -48,7 +48,7 @@ def write_atomic(path: str | Path, content: bytes) -> None:
         raise CheckpointError(f"{path} is written, but may not survive a power cut: {reason(error)}") from None
 
 
-def write_all(handle: int, content: bytes | memoryview) -> None:
+def write_all(handle: int, content: bytes | bytearray | memoryview) -> None:
     """All of `content`: one write may take only a part of it."""
     rest = memoryview(content)
     while rest:
