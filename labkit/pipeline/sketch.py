@@ -6,45 +6,16 @@ Each takes plain values or a function, draws exactly that, and never the truth i
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec
+from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from labkit import picture
 from labkit.picture import Picture
 from labkit.pipeline.drawing import Lane, draw_lanes, timeline_lanes
 from labkit.pipeline.line import simulate
-
-P = ParamSpec("P")
-
-
-def _or_nothing(draw: Callable[P, Picture]) -> Callable[P, Picture]:
-    """Where an answer can't be drawn yet, say so in a picture of its own instead of raising."""
-
-    @functools.wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
-        try:
-            return draw(*args, **kwargs)
-        except NotImplementedError:
-            return _nothing("nothing to draw yet: the answer is still open")
-        except Exception as error:  # a learner's function may raise anything; the check names it
-            if any(value is ... for value in (*args, *kwargs.values())):
-                return _nothing("nothing to draw yet: the answer is still open")
-            return _nothing(f"this answer can't be drawn ({type(error).__name__}: {error})"[:160])
-
-    return drawn
-
-
-def _nothing(why: str) -> Picture:
-    figure = Figure(figsize=(9.6, 0.9), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_axis_off()
-    axes.text(0.01, 0.5, why, fontsize=10, va="center")
-    return Picture(figure, why)
+from labkit.sketching import or_nothing, plain_axes
 
 
 def _end_to_end(times: Sequence[float], style: str) -> list[tuple[float, float, str, str]]:
@@ -55,7 +26,7 @@ def _end_to_end(times: Sequence[float], style: str) -> list[tuple[float, float, 
     return items
 
 
-@_or_nothing
+@or_nothing
 def sketch_busy(train: float, busy: float) -> Picture:
     """One batch's train time, and a person's total beside it on the same scale."""
     lanes: list[Lane] = [
@@ -67,7 +38,7 @@ def sketch_busy(train: float, busy: float) -> Picture:
     )
 
 
-@_or_nothing
+@or_nothing
 def sketch_totals(batches: int, prepare: float, train: float, serial: float, overlapped: float) -> Picture:
     """Each stage's blocks laid end to end, and a person's two totals on the same scale."""
     lanes: list[Lane] = [
@@ -83,7 +54,7 @@ def sketch_totals(batches: int, prepare: float, train: float, serial: float, ove
     return draw_lanes(lanes, title="Your totals beside the work of each stage", alt=alt)
 
 
-@_or_nothing
+@or_nothing
 def sketch_waits(prepare: Sequence[float], train: float, waits: Sequence[Sequence[float]]) -> Picture:
     """A person's waits on the trainer's lane, the train blocks put into the gaps between them.
 
@@ -111,7 +82,7 @@ def sketch_waits(prepare: Sequence[float], train: float, waits: Sequence[Sequenc
     )
 
 
-@_or_nothing
+@or_nothing
 def sketch_times(
     train_times: Callable[[list[float], list[float], int], Any],
     prepare: Sequence[float],
@@ -135,7 +106,7 @@ def sketch_times(
     return draw_lanes(lanes, title=f"Your times at depth {depth}", alt=f"Your function trains at {spans}.")
 
 
-@_or_nothing
+@or_nothing
 def sketch_rate(ms_per_batch: Callable[[float, float, int], float], prepare: float, train: float) -> Picture:
     """A person's ms per batch against the number of workers, beside a long simulated line."""
     workers = list(range(1, 9))
@@ -145,7 +116,7 @@ def sketch_rate(ms_per_batch: Callable[[float, float, int], float], prepare: flo
         ends = simulate(prepare, train, batches=240 * w, workers=w).train_end
         lines.append((ends[-1] - ends[120 * w - 1]) / (120 * w))
     table = pd.DataFrame({"workers": workers, "your answer (ms)": yours, "simulated line (ms)": lines})
-    figure, axes = _axes("workers", "ms a batch", f"prepare {prepare:g} ms, train {train:g} ms")
+    figure, axes = plain_axes("workers", "ms a batch", f"prepare {prepare:g} ms, train {train:g} ms")
     axes.plot(workers, lines, "o", color=picture.BLUE, markersize=9, fillstyle="none", label="simulated line")
     axes.plot(workers, yours, "x--", color=picture.RED, markersize=7, label="your answer")
     axes.set_ylim(bottom=0)
@@ -156,7 +127,7 @@ def sketch_rate(ms_per_batch: Callable[[float, float, int], float], prepare: flo
     return Picture(figure, alt, table)
 
 
-@_or_nothing
+@or_nothing
 def sketch_depth(
     least_depth: Callable[[list[float], list[float]], int], prepare: Sequence[float], train: Sequence[float]
 ) -> Picture:
@@ -164,7 +135,7 @@ def sketch_depth(
     picked = int(least_depth(list(prepare), list(train)))
     depths = list(range(max(8, min(picked, 60)) + 1))
     stalls = [simulate(prepare, train, depth=depth).stall for depth in depths]
-    figure, axes = _axes("depth", "ms of waiting after the first batch", f"Your function picks depth {picked}")
+    figure, axes = plain_axes("depth", "ms of waiting after the first batch", f"Your function picks depth {picked}")
     axes.bar(depths, stalls, color="white", edgecolor=picture.RED, hatch="////", label="wait left at this depth")
     axes.axvline(picked, color="black", linestyle=(0, (4, 2)), label="your depth")
     axes.legend(frameon=False)
@@ -173,7 +144,7 @@ def sketch_depth(
     return Picture(figure, alt, pd.DataFrame({"depth": depths, "wait after the first (ms)": stalls}))
 
 
-@_or_nothing
+@or_nothing
 def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bool]) -> Picture:
     """The lines about which a person has said whether more depth helps, each at its present depth."""
     lanes: list[Lane] = []
@@ -191,20 +162,10 @@ def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bo
     return draw_lanes(lanes, title="The lines you have answered, at their present depth", alt=alt + ".")
 
 
-@_or_nothing
+@or_nothing
 def sketch_run(prepare: Sequence[float], train: float, workers: int, prefetch_factor: int) -> Picture:
     """A person's settings on a real DataLoader, now: the trainer as predicted and as measured."""
     from labkit.pipeline.comparison import compare  # brings torch along
     from labkit.pipeline.real import run_line
 
     return compare(run_line(prepare, [train] * len(prepare), workers=workers, prefetch_factor=prefetch_factor)).plot()
-
-
-def _axes(x: str, y: str, title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7.2, 3.0), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.set_title(title, fontsize=11, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
