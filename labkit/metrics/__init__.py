@@ -7,8 +7,9 @@ wrong one is (`padding_bias`, `mean_of_means_bias`, `float_stall`), what reducin
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labkit.later import members
 
 if TYPE_CHECKING:
     from labkit.metrics.auditing import audit as audit
@@ -69,8 +70,4 @@ __all__ = [
     "worst_padding_bias",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"labkit.metrics.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'labkit.metrics' has no attribute {name!r}")
+__getattr__ = members(__name__, _LATER)

@@ -7,9 +7,9 @@ milliseconds. Batches and workers are numbered from 0, as in Python and in `torc
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from labkit.later import members
 from labkit.pipeline.jitter import jittered
 from labkit.pipeline.line import simulate
 from labkit.pipeline.timeline import Timeline
@@ -52,8 +52,4 @@ __all__ = [
     "simulate_many",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"labkit.pipeline.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'labkit.pipeline' has no attribute {name!r}")
+__getattr__ = members(__name__, _LATER)

@@ -7,8 +7,9 @@ for the slowest rank costs: `straggler_estimate`, `simulate_straggler`, `measure
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labkit.later import members
 
 if TYPE_CHECKING:
     from labkit.scaling.comparison import Comparison as Comparison
@@ -60,8 +61,4 @@ __all__ = [
     "weak_scaling",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"labkit.scaling.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'labkit.scaling' has no attribute {name!r}")
+__getattr__ = members(__name__, _LATER)

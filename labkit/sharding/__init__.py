@@ -9,8 +9,9 @@ from 0.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labkit.later import members
 
 if TYPE_CHECKING:
     from labkit.sharding.auditing import audit as audit
@@ -65,8 +66,4 @@ __all__ = [
     "uneven_steps",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"labkit.sharding.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'labkit.sharding' has no attribute {name!r}")
+__getattr__ = members(__name__, _LATER)
