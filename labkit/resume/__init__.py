@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from labkit.resume.crash_trial import CrashReport as CrashReport
     from labkit.resume.crash_trial import crash_store as crash_store
     from labkit.resume.crash_trial import judge_crashes as judge_crashes
+    from labkit.resume.interval import daly as daly
+    from labkit.resume.interval import draw_interval as draw_interval
+    from labkit.resume.interval import exact_interval as exact_interval
+    from labkit.resume.interval import expected_time as expected_time
+    from labkit.resume.interval import interval_frame as interval_frame
+    from labkit.resume.interval import young as young
+    from labkit.resume.ledger import RecoveryLedger as RecoveryLedger
+    from labkit.resume.ledger import recovery_ledger as recovery_ledger
     from labkit.resume.line import FAULTS as FAULTS
     from labkit.resume.line import FIELDS as FIELDS
     from labkit.resume.line import Line as Line
@@ -58,6 +66,7 @@ _LATER = {  # name -> module, imported on first use
     "Operation": "store_files",
     "PassedOver": "store_report",
     "PendingSave": "store_pending",
+    "RecoveryLedger": "ledger",
     "Report": "line_report",
     "Saved": "store_report",
     "StepRecord": "line",
@@ -66,13 +75,20 @@ _LATER = {  # name -> module, imported on first use
     "TorchLine": "line_torch",
     "crash_states": "crash",
     "crash_store": "crash_trial",
+    "daly": "interval",
+    "draw_interval": "interval",
+    "exact_interval": "interval",
+    "expected_time": "interval",
+    "interval_frame": "interval",
     "judge_crashes": "crash_trial",
     "lay_out": "crash",
     "read_checkpoint": "checkpoint_file",
     "reconcile": "reconciliation",
+    "recovery_ledger": "ledger",
     "train": "line",
     "train_torch": "line_torch",
     "write_checkpoint": "checkpoint_file",
+    "young": "interval",
 }
 
 __all__ = [
@@ -91,6 +107,7 @@ __all__ = [
     "Operation",
     "PassedOver",
     "PendingSave",
+    "RecoveryLedger",
     "Report",
     "Saved",
     "StepRecord",
@@ -99,13 +116,20 @@ __all__ = [
     "TorchLine",
     "crash_states",
     "crash_store",
+    "daly",
+    "draw_interval",
+    "exact_interval",
+    "expected_time",
+    "interval_frame",
     "judge_crashes",
     "lay_out",
     "read_checkpoint",
     "reconcile",
+    "recovery_ledger",
     "train",
     "train_torch",
     "write_checkpoint",
+    "young",
 ]
 
 
