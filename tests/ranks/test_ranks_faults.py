@@ -156,6 +156,16 @@ def test_a_fault_is_named_before_the_time_is_over(fault, line: str, rank: int, s
     assert "\n" not in str(error)
 
 
+def test_a_collective_made_of_others_is_one_step() -> None:
+    def work(rank: int) -> None:
+        dist.all_gather_object([None] * 2, rank)
+        raise ValueError
+
+    with pytest.raises(ranks.RankError, match="in step 2") as caught:
+        ranks.run(work, ranks=2)
+    assert caught.value.step == 2
+
+
 def test_the_traceback_is_the_rank_s_own_with_source_lines() -> None:
     with pytest.raises(ranks.RankError) as caught:
         ranks.run(raises)

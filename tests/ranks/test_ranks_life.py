@@ -106,6 +106,26 @@ def test_a_killed_supervisor_leaves_no_worker() -> None:
     assert marked() <= before
 
 
+def test_ranks_end_even_when_server_and_supervisor_are_killed_together() -> None:
+    def kill_both(rank: int, server: int, path: str) -> None:
+        with open(f"{path}{rank}", "w") as file:
+            file.write(str(os.getpid()))
+        dist.barrier()
+        if rank == 0:
+            os.kill(os.getppid(), signal.SIGSTOP)  # so that it can't end the ranks itself
+            os.kill(server, signal.SIGKILL)
+            os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(FOREVER)
+
+    ranks.warm_up()
+    with tempfile.TemporaryDirectory() as folder:
+        with pytest.raises(ranks.RankError, match="killed from outside"):
+            ranks.run(kill_both, client.server().process.pid, f"{folder}/", ranks=2)
+        started = {int(path.read_text()) for path in Path(folder).iterdir()}
+    assert len(started) == 2
+    assert not gone(started)
+
+
 SCRIPT = """
 import os, sys, time
 import torch, torch.distributed as dist

@@ -47,6 +47,13 @@ def test_steps_are_counted_from_each_run_s_start() -> None:
         assert caught.value.step == 2
 
 
+def test_each_run_shows_its_own_prints(capsys) -> None:
+    with ranks.pool(2) as pool:
+        for word in ("one", "two"):
+            pool.run(lambda rank, word: print(word), word)
+            assert capsys.readouterr().out == f"rank 0 | {word}\nrank 1 | {word}\n"
+
+
 def test_a_run_that_destroys_its_group_costs_the_next_one_a_start() -> None:
     with ranks.pool(2) as pool:
         pool.run(lambda rank: dist.destroy_process_group())
