@@ -208,6 +208,7 @@ def test_a_handled_exception_is_no_fault() -> None:
     assert ranks.run(work, ranks=2) == [0, 1]
 
 
+@pytest.mark.slow
 def test_ranks_may_end_at_very_different_times() -> None:
     def work(rank: int) -> int:
         value = torch.ones(1)
@@ -218,6 +219,7 @@ def test_ranks_may_end_at_very_different_times() -> None:
     assert ranks.run(work, ranks=2) == [2, 2]
 
 
+@pytest.mark.slow
 def test_a_hang_is_blamed_on_the_rank_that_nobody_waits_for() -> None:
     def hangs(rank: int) -> None:
         dist.barrier()
@@ -236,6 +238,7 @@ def test_a_hang_is_blamed_on_the_rank_that_nobody_waits_for() -> None:
     assert "time.sleep(FOREVER)" in error.traceback
 
 
+@pytest.mark.slow
 def test_a_busy_loop_that_ignores_signals_ends_at_the_timeout() -> None:
     def stubborn(rank: int) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2, signal.SIGHUP):
@@ -264,6 +267,7 @@ def test_ddp_with_one_step_less_is_told_apart_from_a_hang() -> None:
     assert "backward()" in caught.value.traceback
 
 
+@pytest.mark.slow
 def test_workers_and_orphans_of_a_killed_rank_are_gone(tmp_path) -> None:
     def work(rank: int, folder: str) -> None:
         batches = iter(DataLoader(range(10_000), num_workers=2))
@@ -296,6 +300,7 @@ def test_workers_and_orphans_of_a_killed_rank_are_gone(tmp_path) -> None:
     assert not [p for p in os.listdir("/dev/shm") if any(str(pid) in p for pid in started)]
 
 
+@pytest.mark.slow
 def test_workers_run_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypatch) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()

@@ -76,6 +76,7 @@ def test_a_killed_server_ends_its_ranks_and_the_next_run_starts_another() -> Non
     assert client.server().process.pid != server
 
 
+@pytest.mark.slow
 def test_a_server_killed_during_a_run_is_an_error_at_once() -> None:
     server = client.server().process.pid
 
@@ -90,6 +91,7 @@ def test_a_server_killed_during_a_run_is_an_error_at_once() -> None:
     assert not gone({server})
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_leaves_no_worker() -> None:
     def kill_supervisor(rank: int) -> None:
         batches = iter(DataLoader(range(10_000), num_workers=1))
@@ -106,6 +108,7 @@ def test_a_killed_supervisor_leaves_no_worker() -> None:
     assert marked() <= before
 
 
+@pytest.mark.slow
 def test_ranks_end_even_when_server_and_supervisor_are_killed_together() -> None:
     def kill_both(rank: int, server: int, path: str) -> None:
         with open(f"{path}{rank}", "w") as file:

@@ -141,6 +141,7 @@ def test_prints_are_shown_when_the_run_fails(capsys) -> None:
     assert capsys.readouterr().out == "rank 0 | before 0\nrank 1 | before 1\n"
 
 
+@pytest.mark.slow
 def test_a_flood_of_prints_is_cut_and_does_not_block(capsys) -> None:
     ranks.run(lambda rank: print("x" * 100 + "\n" * 1, end="") or [print("y" * 99_999) for _ in range(60)], ranks=1)
     out = capsys.readouterr().out
@@ -263,6 +264,7 @@ def test_nccl_on_one_gpu() -> None:
     assert ranks.run(work, ranks=1, backend="nccl") == [1.0]
 
 
+@pytest.mark.slow
 def test_the_server_has_one_thread_even_with_the_slow_modules() -> None:
     ranks.warm_up("pandas")
     pid = client.server().process.pid
