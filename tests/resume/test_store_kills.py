@@ -1,0 +1,33 @@
+"""300 kills at random moments of saves, sync and async: nothing wrong is loaded, nothing that was promised is lost."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit.resume.store import Store
+
+WRITERS = Path(__file__).parent / "killed_writers.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_150_kills(how, tmp_path):
+    words = [sys.executable, str(WRITERS), str(tmp_path / "s"), "150", how, "11"]
+    run = subprocess.run(words, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = ast.literal_eval(run.stdout)
+    assert found.get("wrong", 0) == 0
+    assert found.get("lost", 0) == 0
+    assert found.get("kept", 0) + found.get("newer", 0) + found.get("nothing yet", 0) == 150
+    assert found["saves"] > 20  # otherwise the kills all came before the first save
+    # The next save removes whatever the killed ones left.
+    store = Store(tmp_path / "s", keep=2)
+    store.save({"n": 0}, 0)
+    report = store.verify()
+    assert report.ok
+    assert (len(report.entries), report.unfinished) == (2, 0)
