@@ -47,8 +47,8 @@ def write(place: Path, start: int, promised: int, how: str) -> None:
         n += 1
 
 
-def kill_one(place: Path, start: int, how: str, delay: float) -> int:
-    """Fork a writer, let it work, kill it; the last save that it had promised, or 0."""
+def kill_one(place: Path, start: int, how: str, delay: float, *, wait: bool) -> int:
+    """Fork a writer, let it work, kill it; the last save that it had promised, or 0. wait: for its first promise."""
     out, into = os.pipe()
     child = os.fork()
     if child == 0:
@@ -58,11 +58,11 @@ def kill_one(place: Path, start: int, how: str, delay: float) -> int:
         finally:
             os._exit(9)
     os.close(into)
+    said = os.read(out, 8) if wait else b""
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     assert os.WIFSIGNALED(status), "the writer ended by itself"
-    said = b""
     while piece := os.read(out, 65536):
         said += piece
     os.close(out)
@@ -73,7 +73,7 @@ def trial(place: Path, kills: int, how: str, seed: int) -> Counter:
     """One store, killed again and again; a tally of what each load found."""
     rng, found, last, promised = random.Random(seed), Counter(), 0, 0
     for _ in range(kills):
-        promised = max(promised, kill_one(place, last + 1, how, rng.uniform(0.001, 0.06)))
+        promised = max(promised, kill_one(place, last + 1, how, rng.uniform(0.001, 0.06), wait=rng.random() < 0.5))
         got = Store(place, keep=2).load()
         if got is None:
             found["nothing yet" if promised == 0 else "lost"] += 1

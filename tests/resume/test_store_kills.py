@@ -24,7 +24,7 @@ def test_150_kills(how, tmp_path):
     assert found.get("wrong", 0) == 0
     assert found.get("lost", 0) == 0
     assert found.get("kept", 0) + found.get("newer", 0) + found.get("nothing yet", 0) == 150
-    assert found["saves"] > 20  # otherwise the kills all came before the first save
+    assert found["saves"] > 50  # every other writer was left alone until its first save was promised
     # The next save removes whatever the killed ones left.
     store = Store(tmp_path / "s", keep=2)
     store.save({"n": 0}, 0)
