@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from labkit.errors import LabkitError
+
+PARTS = ("app", "counting", "resuming", "auditing_resume")
 
 FAULT, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
@@ -37,7 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     import typer
 
-    from labkit.cli.app import app
+    from labkit.cli.options import app
+
+    for part in PARTS:  # each registers its commands on `app`
+        importlib.import_module(f"labkit.cli.{part}")
 
     command = typer.main.get_command(app)
     known = sorted(command.commands)  # type: ignore[attr-defined]

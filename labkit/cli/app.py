@@ -11,26 +11,8 @@ import typer
 
 import labkit
 from labkit.cli import FAULT
+from labkit.cli.options import Json, app, whole
 from labkit.errors import UsageError
-
-app = typer.Typer(
-    name="labkit",
-    help="Labs and instruments for training data and recovery.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a whole number") from None
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -55,7 +37,7 @@ def lab(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(parser=_whole, metavar="N", help="Port to listen on; the next free one where it is taken.")
+        int, typer.Option(parser=whole, metavar="N", help="Port to listen on; the next free one where it is taken.")
     ] = 8888,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address.")
@@ -82,19 +64,17 @@ def timeline(
     prepare: Annotated[str, typer.Option(help="Time to prepare a batch; one number, or one for each: 6,6,14.")],
     train: Annotated[str, typer.Option(help="Time to train on a batch; one number, or one for each.")],
     batches: Annotated[
-        int | None, typer.Option(parser=_whole, metavar="N", help="How many batches, where both times are one number.")
+        int | None, typer.Option(parser=whole, metavar="N", help="How many batches, where both times are one number.")
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(parser=_whole, metavar="N", help="Finished batches that may wait; no limit unless given."),
+        typer.Option(parser=whole, metavar="N", help="Finished batches that may wait; no limit unless given."),
     ] = None,
-    workers: Annotated[
-        int, typer.Option(parser=_whole, metavar="N", help="Workers that prepare at the same time.")
-    ] = 1,
+    workers: Annotated[int, typer.Option(parser=whole, metavar="N", help="Workers that prepare at the same time.")] = 1,
     prefetch_factor: Annotated[
         int | None,
         typer.Option(
-            parser=_whole, metavar="N", help="Batches under way for each worker, as in DataLoader; in place of --depth."
+            parser=whole, metavar="N", help="Batches under way for each worker, as in DataLoader; in place of --depth."
         ),
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Write the drawing to this file.")] = None,
@@ -184,7 +164,3 @@ def _notebooks(paths: list[Path]) -> list[Path]:
             raise UsageError(f"{path} holds no notebooks: name .ipynb files, or a directory of them")
         found += inside
     return found
-
-
-from labkit.cli import counting as counting  # noqa: E402 - registers its commands on `app`
-from labkit.cli import resuming as resuming  # noqa: E402 - registers its commands on `app`

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from labkit.cli import FAULT
-from labkit.cli.app import Json, _whole, app
 from labkit.cli.objects import find
+from labkit.cli.options import Json, app, whole
 from labkit.errors import UsageError
 
 Png = Annotated[Path | None, typer.Option(help="Write the drawing to this file.")]
-Ranks = Annotated[int, typer.Option(parser=_whole, metavar="N", help="How many real ranks.")]
+Ranks = Annotated[int, typer.Option(parser=whole, metavar="N", help="How many real ranks.")]
 
 
 @app.command()
 def plan(
-    samples: Annotated[int, typer.Option(parser=_whole, metavar="N", help="How many samples.")],
-    batch_size: Annotated[int, typer.Option(parser=_whole, metavar="N", help="Samples in a batch of one rank.")],
-    ranks: Annotated[int, typer.Option(parser=_whole, metavar="N", help="How many ranks.")],
+    samples: Annotated[int, typer.Option(parser=whole, metavar="N", help="How many samples.")],
+    batch_size: Annotated[int, typer.Option(parser=whole, metavar="N", help="Samples in a batch of one rank.")],
+    ranks: Annotated[int, typer.Option(parser=whole, metavar="N", help="How many ranks.")],
     split_batches: Annotated[bool, typer.Option("--split-batches", help="Cut each batch into a slice a rank.")] = False,
     even_batches: Annotated[
         bool, typer.Option("--even-batches/--no-even-batches", help="Fill the tail with the first samples.")
@@ -57,7 +57,7 @@ def plan(
 def audit_sharding(
     make_loader: Annotated[str, typer.Argument(metavar="PKG.MODULE:MAKE_LOADER", help="Builds your loader.")],
     ranks: Ranks = 4,
-    epochs: Annotated[int, typer.Option(parser=_whole, metavar="N", help="Epochs to walk; two show what repeats.")] = 2,
+    epochs: Annotated[int, typer.Option(parser=whole, metavar="N", help="Epochs to walk; two show what repeats.")] = 2,
     sample_id: Annotated[str | None, typer.Option(metavar="PKG.MODULE:FN", help="Sample -> its id.")] = None,
     on_epoch: Annotated[
         str | None, typer.Option(metavar="PKG.MODULE:FN", help="Called with (loader, epoch) before each epoch.")
@@ -91,7 +91,7 @@ def audit_metric(
     ],
     ranks: Ranks = 4,
     reduction: Annotated[str | None, typer.Option(help="For a function: mean, weighted, gather or own.")] = None,
-    batch_size: Annotated[int | None, typer.Option(parser=_whole, metavar="N", help="Samples in one update.")] = None,
+    batch_size: Annotated[int | None, typer.Option(parser=whole, metavar="N", help="Samples in one update.")] = None,
     png: Png = None,
     as_json: Json = False,
 ) -> int:
@@ -110,9 +110,9 @@ def bench_scaling(
     make_step: Annotated[
         str, typer.Argument(metavar="PKG.MODULE:MAKE_STEP", help="make_step(rank, ranks) returns your training step.")
     ],
-    batch_size: Annotated[int, typer.Option(parser=_whole, metavar="N", help="Samples of one rank in one step.")],
+    batch_size: Annotated[int, typer.Option(parser=whole, metavar="N", help="Samples of one rank in one step.")],
     ranks: Annotated[str, typer.Option(metavar="N,N", help="Numbers of ranks, 1 among them.")] = "1,2,4",
-    warmup: Annotated[int, typer.Option(parser=_whole, metavar="N", help="Steps that don't count.")] = 10,
+    warmup: Annotated[int, typer.Option(parser=whole, metavar="N", help="Steps that don't count.")] = 10,
     data: Annotated[str | None, typer.Option(help="A file whose content names the data in the report.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a report for each number of ranks.")] = None,
     png: Png = None,
@@ -121,7 +121,7 @@ def bench_scaling(
     """Samples per second and weak-scaling efficiency of your step, with the protocol recorded."""
     from labkit.scaling import weak_scaling
 
-    counts = [_whole(part) for part in ranks.split(",")]
+    counts = [whole(part) for part in ranks.split(",")]
     identity = None if data is None else Path(data)
     study = weak_scaling(
         find("make_step", make_step), batch_size=batch_size, ranks=counts, warmup=warmup, data=identity

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from labkit.cli import FAULT
-from labkit.cli.app import Json, _whole, app
+from labkit.cli.options import Json, app, whole
 
 
 @app.command()
 def train(
     steps: Annotated[
-        int, typer.Option(parser=_whole, metavar="N", help="Updates in all, those before a resume included.")
+        int, typer.Option(parser=whole, metavar="N", help="Updates in all, those before a resume included.")
     ],
     checkpoint: Annotated[Path | None, typer.Option(help="Write the state after the last update to this file.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write the report of this run to this file.")] = None,
@@ -23,7 +23,7 @@ def train(
     fault: Annotated[
         str | None, typer.Option(help="What the resume forgets: drop-optimizer, reset-cursor or reset-rng.")
     ] = None,
-    seed: Annotated[int, typer.Option(parser=_whole, metavar="N", help="Of the shuffler.")] = 7,
+    seed: Annotated[int, typer.Option(parser=whole, metavar="N", help="Of the shuffler.")] = 7,
     as_json: Json = False,
 ) -> int:
     """Train the line y = 3x + 2, from the start or from a checkpoint."""
