@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from labkit.cli import FAULT
-from labkit.cli.options import Json, whole, app
 from labkit.cli.counting import Png, _draw
 from labkit.cli.objects import find
+from labkit.cli.options import Json, app, whole
 from labkit.errors import UsageError
 
 
