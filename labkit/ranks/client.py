@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import select
+import shutil
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from labkit.ranks.errors import LOST, RankError
 from labkit.ranks.inputs import fork_works
 from labkit.ranks.protocol import Channel, blob, nameless, read_blob
 from labkit.ranks.stacks import with_source
+from labkit.ranks.tree import folder
 
 SLACK = 30.0  # s beyond a job's timeout before the supervisor itself counts as lost
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -120,15 +122,19 @@ class Ranks:
     def __init__(self, ranks: int, backend: str) -> None:
         self.ranks, self.owner = ranks, os.getpid()
         mine, theirs = Channel.pair()
+        self.folder = folder()  # whoever is left at the end removes it: supervisor, server, or this process
         self.server: Server | None = None
         self.process: subprocess.Popen[bytes] | None = None  # the supervisor, where there is no server
         if fork_works():
             self.server = server()
-            if not self.server.control.send({"ranks": ranks, "backend": backend}, [theirs.fileno()]):
+            if not self.server.control.send(
+                {"ranks": ranks, "backend": backend, "folder": self.folder}, [theirs.fileno()]
+            ):
+                shutil.rmtree(self.folder, ignore_errors=True)
                 raise LabkitError("the ranks' server ended just now: call again")
         else:
             _say_spawn()
-            self.process = _exec("labkit.ranks.spawning", [theirs], None, str(ranks), backend)
+            self.process = _exec("labkit.ranks.spawning", [theirs], None, str(ranks), backend, self.folder)
         theirs.close()
         self.channel = mine
         self.open = True
@@ -196,6 +202,7 @@ class Ranks:
             for fd in left[1]:
                 os.close(fd)
         self.channel.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
         if self.process is not None:
             self.process.wait()
 

@@ -71,7 +71,7 @@ def _serve_one(watch: selectors.BaseSelector, control: Channel, caller: int, gro
         elif "import" in message:
             control.send(_import(message["import"]))
         else:
-            folder = tree.folder()
+            folder = message["folder"]
             pid = _fork_supervisor(message["ranks"], message["backend"], fds[0], folder)
             pidfd = os.pidfd_open(pid)
             groups[pidfd] = Care(pid, fds[0], folder)

@@ -6,7 +6,6 @@ import dataclasses
 import subprocess
 import sys
 
-from labkit.ranks import tree
 from labkit.ranks.child import Place
 from labkit.ranks.protocol import Channel
 from labkit.ranks.supervisor import supervise
@@ -24,5 +23,5 @@ def start(place: Place) -> int:
 
 
 if __name__ == "__main__":
-    fd, ranks, backend = sys.argv[1:]
-    supervise(Channel.of(int(fd)), int(ranks), backend, start, tree.folder(), None)
+    fd, ranks, backend, folder = sys.argv[1:]
+    supervise(Channel.of(int(fd)), int(ranks), backend, start, folder, None)

@@ -109,7 +109,7 @@ def test_a_killed_supervisor_leaves_no_worker() -> None:
 
 
 @pytest.mark.slow
-def test_ranks_end_even_when_server_and_supervisor_are_killed_together() -> None:
+def test_ranks_end_even_when_server_and_supervisor_are_killed_together(monkeypatch) -> None:
     def kill_both(rank: int, server: int, path: str) -> None:
         with open(f"{path}{rank}", "w") as file:
             file.write(str(os.getpid()))
@@ -121,10 +121,12 @@ def test_ranks_end_even_when_server_and_supervisor_are_killed_together() -> None
         time.sleep(FOREVER)
 
     ranks.warm_up()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        monkeypatch.setattr(tempfile, "tempdir", temporary)
         with pytest.raises(ranks.RankError, match="killed from outside"):
             ranks.run(kill_both, client.server().process.pid, f"{folder}/", ranks=2)
         started = {int(path.read_text()) for path in Path(folder).iterdir()}
+        assert not list(Path(temporary).iterdir())
     assert len(started) == 2
     assert not gone(started)
 
