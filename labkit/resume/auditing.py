@@ -73,6 +73,8 @@ def audit(
         truth, unequal = findings.truth_of(twins, ranks)
         if isinstance(contract, Statistical):
             return statistical(program, contract, steps, ranks, save_every, place, timeout, began)
+        if unequal:  # nothing after a kill can be judged against a run that isn't the same by itself
+            return _report(declared, (), unequal, truth, ranks, steps, len(twins), began)
         chains, kills = planned(truth.notes, at, wanted_phases, twice, save_every, steps, life)
         ends = run_lives(program, chains, ranks=ranks, timeout=timeout)
         judged = [

@@ -50,12 +50,11 @@ class ResumeFinding:
 
     def text(self) -> str:
         """The finding in a few lines."""
-        kills = "; then ".join(kill.text() for kill in self.kills) or "no kill at all"
-        lines = [
-            f"{self.component}: {self.said}",
-            f"  - first seen after a kill in {kills}" if self.kills else "  - first seen without any kill",
-            f"  - in {self.times} of the killed runs" + (", only after a second kill" if self.only_twice else ""),
-        ]
+        lines = [f"{self.component}: {self.said}"]
+        if self.kills:
+            kills = "; then ".join(kill.text() for kill in self.kills)
+            twice = ", only after a second kill" if self.only_twice else ""
+            lines.append(f"  - first seen after a kill in {kills}; in {self.times} of the killed runs{twice}")
         return "\n".join(lines)
 
 

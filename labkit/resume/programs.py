@@ -164,7 +164,10 @@ class Run:
                 value.register_forward_pre_hook(self._forward)
             elif isinstance(value, torch.optim.Optimizer):
                 self._optimizers += 1
-                value.register_step_post_hook(self._updated)
+                inner: Any = value  # accelerate wraps optimizers in a subclass that lacks the hooks
+                while isinstance(getattr(inner, "optimizer", None), torch.optim.Optimizer):
+                    inner = inner.optimizer
+                inner.register_step_post_hook(self._updated)
         sys.addaudithook(self._event)
 
     def _forward(self, module: Any, args: Any) -> None:
