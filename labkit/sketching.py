@@ -26,8 +26,13 @@ def or_nothing(draw: Callable[P, Picture]) -> Callable[P, Picture]:
         except NotImplementedError:
             return nothing(OPEN)
         except Exception as error:  # a learner's function may raise anything; the check names it
-            if any(value is ... for value in (*args, *kwargs.values())):
+            given = (*args, *kwargs.values())
+            if any(value is ... for value in given):
                 return nothing(OPEN)
+            if (text := next((value for value in given if isinstance(value, str)), None)) is not None:
+                return nothing(f"this answer can't be drawn: {text!r} is text, give a number"[:160])
+            if any(value is None for value in given):
+                return nothing("this answer can't be drawn: a value is None")
             return nothing(f"this answer can't be drawn ({type(error).__name__}: {error})"[:160])
 
     return drawn

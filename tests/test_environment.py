@@ -66,6 +66,13 @@ def test_conda_users_get_the_same_set(root):
     """environment.yml installs the project's own declarations under the same constraints, and nothing beside."""
     text = (root / "environment.yml").read_text()
     items = re.findall(r"^\s+- ([^:\n]+)$", text, re.MULTILINE)
-    assert items == ["conda-forge", "python=3.11", "pip", "make", "--constraint constraints.txt", "--editable .[labs,test]"]
+    assert items == [
+        "conda-forge",
+        "python=3.11",
+        "pip",
+        "make",
+        "--constraint constraints.txt",
+        "--editable .[labs,test]",
+    ]
     tested = re.search(r"Python (3\.\d+)", (root / "constraints.txt").read_text())[1]
     assert f"python={tested}" in items

@@ -14,7 +14,7 @@ from typing import Any
 from labkit.checks import card, notebook
 from labkit.checks.answer import LocalAnswer
 from labkit.checks.engine import evaluate
-from labkit.checks.registry import exercises
+from labkit.checks.registry import broken, exercises
 from labkit.checks.result import CheckBroken, CheckFailed, NotAnswered, Result, Verdict
 from labkit.checks.standing import Progress, view
 from labkit.checks.variants import variant
@@ -61,7 +61,11 @@ def _keep(result: Result) -> list[str]:
 def progress() -> Progress:
     """What the present learner has done: a table to look at, with points and what comes next."""
     facts = [(e.lab, e.id, e.title, e.points, e.minutes) for e in exercises()]
-    return view(facts, ProgressStore().standings(learner()))
+    store = ProgressStore()
+    standings = store.standings(learner())
+    for notice in [*store.take_notices(), *broken()]:
+        print(f"Note: {notice}")
+    return view(facts, standings)
 
 
 notebook.explain_undefined_answers(show)

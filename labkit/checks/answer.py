@@ -57,21 +57,31 @@ class LocalAnswer:
             seen = f"{reprlib.repr(self._answer)}, not a function"
             raise AnswerFault("", seen, "a function", "give the function itself, without calling it.")
         given = call_text(self._answer, args)
+        name = getattr(self._answer, "__name__", "the function")
         try:
             return plain(self._answer(*copy.deepcopy(args)))
-        except NotImplementedError:
-            raise Unanswered(getattr(self._answer, "__name__", "the function")) from None
+        except NotImplementedError as error:
+            if _raised_in(error, self._answer):
+                raise Unanswered(name) from None
+            raise AnswerFault(given, f"NotImplementedError: {_one_line(error)}{_where(error)}", *_RAISED) from None
         except Unanswered:
-            raise Unanswered(f"what {getattr(self._answer, '__name__', 'the function')} returns") from None
+            raise Unanswered(f"what {name} returns") from None
         except NotPlain as error:
-            raise AnswerFault(given, str(error), "numbers, or lists of them", error.next_step) from None
+            raise AnswerFault(given, str(error), "numbers, text, or lists and dicts of them", error.next_step) from None
         except (Exception, SystemExit) as error:
-            raise AnswerFault(
-                given,
-                f"{type(error).__name__}: {_one_line(error)}{_where(error)}",
-                "a result for every valid input",
-                "run that call in a cell of your own and read the whole traceback.",
-            ) from None
+            raise AnswerFault(given, f"{type(error).__name__}: {_one_line(error)}{_where(error)}", *_RAISED) from None
+
+
+_RAISED = (
+    "a result for every valid input",
+    "run that call in a cell of your own and read the whole traceback.",
+)  # what should hold, and what to try, where an answer raised
+
+
+def _raised_in(error: BaseException, function: Any) -> bool:
+    """Whether the function itself raised, and not something that it called (a library's NotImplementedError)."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].name == getattr(function, "__name__", None)
 
 
 def call_text(function: Callable[..., Any] | str, args: tuple[Any, ...]) -> str:

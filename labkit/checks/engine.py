@@ -64,7 +64,7 @@ def undefined_answer(id: str, name: str) -> Result:
     evidence = Evidence(
         claim=OPEN,
         ok=False,
-        seen=f"`{name}` is not defined: its cell has not run in this session, or is gone",
+        seen=f"`{name}` is not defined: its cell has not run in this session, stopped with an error, or is gone",
         expected="your answer, in the cell above the drawing",
         next_step="run the cells above, from the top. If the answer cell was deleted, copy it from the released lab.",
     )
@@ -100,7 +100,7 @@ def _broken(trace: str) -> Evidence:
     return Evidence(
         claim="the check itself failed; your answer was not judged",
         ok=False,
-        seen=trace.strip(),
+        seen="\n".join(trace.strip().splitlines()[-15:]),
         expected="a verdict",
         why="this is a fault of labkit, not of your answer.",
         next_step="run the cell once more; if it happens again, report it with the text above.",

@@ -54,9 +54,11 @@ def over_inputs(
     """
     results = [(args, answer.call(*args)) for args in inputs]
     for rule in rules:
-        failing = ((args, rule.test(result, *args)) for args, result in results)
-        args, fault = next(((a, f) for a, f in failing if f is not None), ((), None))
-        given = call_text(name, args) if fault else f"{len(inputs)} inputs"
+        failing = ((args, result, rule.test(result, *args)) for args, result in results)
+        args, result, fault = next(((a, r, f) for a, r, f in failing if f is not None), ((), ..., None))
+        given = call_text(name, args) if fault else f"{len(inputs)} input{'s' * (len(inputs) > 1)}"
+        if fault is not None and result is None:
+            fault = replace(fault, why="the function gave None: is `return` missing at its end?")
         if fault is not None:
             alike = (m for m, made in rule.mistakes.items() if all(close(r, made(*a)) for a, r in results))
             fault = replace(fault, why=next(alike, fault.why))
@@ -76,8 +78,11 @@ def close(a: Any, b: Any) -> bool:
 
 
 def number(value: Any) -> bool:
-    """A finite int or float, and not a bool."""
-    return type(value) in (int, float) and math.isfinite(value)
+    """A finite int or float that fits a float, and not a bool."""
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def named_mistake(value: Any, mistakes: Mapping[str, Any]) -> str:

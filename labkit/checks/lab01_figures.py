@@ -139,7 +139,7 @@ def serial_starts(prepare: Sequence[float], train: Sequence[float]) -> list[floa
 
 
 def slot_before_prepare_starts(prepare: Sequence[float], train: Sequence[float], depth: int) -> list[float]:
-    """Train starts where the producer begins a batch only when a slot is already free for it."""
+    """Train starts where the worker begins a batch only when a slot is already free for it."""
     ready = free = 0.0
     starts: list[float] = []
     for i, (p, c) in enumerate(zip(prepare, train, strict=True)):

@@ -14,6 +14,7 @@ from labkit.checks.evidence import Fault, Rule, judged, named_mistake, number, o
 from labkit.checks.lab01_reality import reality_evidence
 from labkit.checks.registry import Context, exercise
 from labkit.checks.result import Evidence
+from labkit.checks.shapes import numbers_fault
 from labkit.pipeline import required_depth, simulate
 
 
@@ -21,11 +22,7 @@ from labkit.pipeline import required_depth, simulate
 def makespan(answer: Answer, context: Context) -> Iterator[Evidence]:
     """Serial and overlapped time of a steady line."""
     value = answer.value()
-    names = ("serial", "overlapped")
-    fault = None
-    if type(value) is not dict or not all(number(value.get(name)) for name in names):
-        fault = Fault(f"{value!r}", "two numbers, in ms, named serial and overlapped", next_step="check both names.")
-    yield judged("both answers are numbers", fault)
+    yield judged("both answers are numbers", numbers_fault(value, ("serial", "overlapped")))
 
     serial, overlapped = value["serial"], value["overlapped"]
     batches, prepare, train = (context.figures[name] for name in ("batches", "prepare", "train"))
@@ -86,26 +83,40 @@ def waits(answer: Answer, context: Context) -> Iterator[Evidence]:
 
     truth = own.waits_truth(context.figures)
     fault = None
-    if not pairs or pairs[0] != truth[0]:
+    if not pairs or pairs[0][0] != 0:
         fault = Fault(
             f"first wait {pairs[0] if pairs else 'missing'}",
             "a wait from 0 until the first batch is ready",
             "before the first batch is prepared the trainer has nothing to do: that wait counts too.",
             "start the list at 0; it ends when the first prepare ends.",
         )
+    elif pairs[0] != truth[0]:
+        fault = Fault(
+            f"first wait {pairs[0]}",
+            "it ends when the first batch is ready",
+            next_step="how long does the worker take for batch 0?",
+        )
     yield judged("the first wait is there", fault)
 
     fault = None
     if pairs != truth:
-        shown = next((a for a, b in zip(pairs, truth, strict=False) if a != b), None)
         mistake = named_mistake(pairs, own.waits_mistakes(context.figures))
         fault = Fault(
-            f"{len(pairs)} waits" + (f"; {shown} is not one" if shown else "; not all are there"),
+            _first_difference(pairs, truth),
             "from the end of one train to the start of the next, wherever the next batch isn't ready yet",
             f"that is {mistake}." if mistake else "",
             "for each batch write two times: when it is ready, and when the trainer is free. Which is later?",
         )
     yield judged("every wait ends when a batch is ready", fault, held=f"{len(pairs)} waits")
+
+
+def _first_difference(pairs: Sequence[tuple[float, float]], truth: Sequence[tuple[float, float]]) -> str:
+    """The first wait that isn't one, or where one is missing; never the missing one itself."""
+    for pair in pairs:
+        if pair not in truth:
+            return f"{len(pairs)} waits; {pair} is not one"
+    before = next((pair for pair, true in zip(pairs, truth, strict=False) if pair != true), None)
+    return f"{len(pairs)} waits; " + (f"one before {before} is missing" if before else "a later one is missing")
 
 
 def _lines(rng: random.Random, depths: tuple[int, ...]) -> list[tuple[list[float], list[float], int]]:
@@ -157,7 +168,7 @@ def _after_prepare(times: Any, prepare: list[float], train: list[float], depth: 
         if start < ready[i] - 1e-9:
             return Fault(
                 f"batch {i} starts at {start:g}",
-                f"not before {ready[i]:g}: the producer makes one batch at a time, without a pause at best",
+                f"not before {ready[i]:g}: the worker makes one batch at a time, without a pause at best",
                 next_step="a batch can't be trained before it and all batches before it are prepared.",
             )
     return None
@@ -171,9 +182,9 @@ def _exact_times(times: Any, prepare: list[float], train: list[float], depth: in
         late = start > line.train_start[i]
         return Fault(
             f"batch {i} starts {'later' if late else 'earlier'} than the line allows",
-            f"with depth {depth}, the producer holds a finished batch until one of {depth} slots is free"
+            f"with depth {depth}, the worker holds a finished batch until one of {depth} slots is free"
             if depth
-            else "with depth 0, the producer holds a finished batch until the trainer takes it",
+            else "with depth 0, the worker holds a finished batch until the trainer takes it",
             "",
             "write the times of this small line by hand: prepare ends, put into the queue, train starts, train ends.",
         )
@@ -195,7 +206,7 @@ TIMES_MISTAKES = {
         lambda p, c, depth: _pairs(simulate(p, c, depth=max(depth - 1, 0)).train_start, c)
     ),
     "these are the times of the serial line: nothing overlaps.": lambda p, c, depth: _pairs(own.serial_starts(p, c), c),
-    "your producer waits for a free slot before it prepares; it prepares first and then waits to put.": (
+    "your worker waits for a free slot before it prepares; it prepares first and then waits to put.": (
         lambda p, c, depth: _pairs(own.slot_before_prepare_starts(p, c, depth), c)
     ),
 }
@@ -333,7 +344,7 @@ def hopeless(answer: Answer, context: Context) -> Iterator[Evidence]:
             f"{len(wrong)} of {len(letters)} are not so",
             "True exactly where a longer queue makes the last train end earlier",
             f"that is what {rule} gives." if rule else "",
-            "look for a moment when the producer stands still while the queue is full, and a wait after it.",
+            "look for a moment when the worker stands still while the queue is full, and a wait after it.",
         )
     yield judged("each line behaves as you say", fault, held=_letters(value))
 

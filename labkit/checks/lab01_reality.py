@@ -39,7 +39,7 @@ def reality_evidence(value: Mapping[str, Any], figures: Mapping[str, Any]) -> It
             f"{value['predicted']:g} ms predicted",
             "the makespan of the line with these settings",
             _prediction_mistake(value["predicted"], figures, workers),
-            "simulate(figures.prepare, [figures.train] * len(figures.prepare), workers=..., prefetch_factor=...).",
+            "`simulate(job.prepare, [job.train] * len(job.prepare), workers=..., prefetch_factor=...).makespan`.",
         )
     yield judged("the prediction is the line's own", fault, given, f"{line.makespan:g} ms")
 

@@ -53,24 +53,28 @@ class _Rebuild:
             return kind(self.rebuild(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value))
         if kind is range:
             return self.rebuild(list(value), where, depth)
-        if kind is dict:
+        if isinstance(value, dict) and kind.__module__ in ("builtins", "collections"):  # Counter, defaultdict, ...
             return self._dict(value, where, depth)
         return self._array(value, where, depth)
 
     def _dict(self, value: dict[Any, Any], where: str, depth: int) -> dict[Any, Any]:
-        if bad := [key for key in value if type(key) not in (str, int, float, bool)]:
-            raise NotPlain(f"a dict with the key {bad[0]!r}"[:120], "use names as keys.")
-        return {
-            key: self.rebuild(item, f"{key}" if where == "the answer" else f"{where}[{key!r}]", depth + 1)
-            for key, item in value.items()
-        }
+        rebuilt = {}
+        for key, item in dict.items(value):
+            name = self.rebuild(key, where, depth + 1)  # a NumPy integer becomes a plain one
+            if type(name) not in (str, int, float, bool):
+                raise NotPlain(f"a dict with the key {key!r}"[:120], "use names or numbers as keys.")
+            rebuilt[name] = self.rebuild(item, f"{name}" if where == "the answer" else f"{where}[{name!r}]", depth + 1)
+        return rebuilt
 
     def _array(self, value: Any, where: str, depth: int) -> Any:
         """Arrays of the libraries a learner may have loaded; looked up, not imported."""
         kind = type(value)
         numpy, torch, pandas = (sys.modules.get(name) for name in ("numpy", "torch", "pandas"))
         if numpy and (kind is numpy.ndarray or (isinstance(value, numpy.generic) and kind.__module__ == "numpy")):
-            return self.rebuild(value.tolist(), where, depth) if value.dtype != object else self._refuse(value, where)
+            listed = value.tolist()
+            # Objects stay what they are, and an extended float has no plain twin.
+            known = value.dtype != object and type(listed) is not kind
+            return self.rebuild(listed, where, depth) if known else self._refuse(value, where)
         if torch and kind in (torch.Tensor, getattr(torch.nn, "Parameter", None)):
             return self.rebuild(value.detach().cpu().tolist(), where, depth)
         if pandas and kind in (pandas.Series, pandas.Index):

@@ -99,25 +99,44 @@ def exercise(
     return register
 
 
-@functools.cache
-def _load() -> None:
+def _modules() -> list[str]:
+    """The modules of checks, in the order of the labs."""
     package = importlib.import_module("labkit.checks")
-    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("lab")):
+    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("lab"))
+
+
+@functools.cache
+def _load(module: str) -> str:
+    """Import one module of checks; why it can't be, or "". One broken lab must not take the others down."""
+    before = set(_exercises)
+    try:
         importlib.import_module(f"labkit.checks.{module}")
+    except Exception as error:
+        for id in set(_exercises) - before:  # half a lab is none
+            del _exercises[id]
+        return f"labkit.checks.{module} can't be loaded: {type(error).__name__}: {error}"
+    return ""
+
+
+def broken() -> list[str]:
+    """What is wrong with the modules of checks that can't be loaded, one line each; [] where all is well."""
+    return [why for module in _modules() if (why := _load(module))]
 
 
 def exercises() -> list[Exercise]:
-    """All exercises, in the order of the labs."""
-    _load()
-    return list(_exercises.values())
+    """All exercises that can be loaded, in the order of the labs; `broken()` names the rest."""
+    broken()
+    return sorted(_exercises.values(), key=lambda exercise: exercise.lab)
 
 
 def find(id: str) -> Exercise:
     """The exercise `id`. Raises UsageError with the nearest ids where there is none."""
-    _load()
+    faults = broken()
     if not isinstance(id, str):
         raise UsageError(f'exercise id {id!r} is not text: check("pipeline.makespan", answer) takes the id first')
     if id not in _exercises:
+        if faults:
+            raise UsageError(f"unknown exercise {id!r}; some labs are missing: {faults[0]}")
         near = difflib.get_close_matches(id, _exercises, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"the ids are {', '.join(_exercises)}"
         raise UsageError(f"unknown exercise {id!r}: {hint}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +52,16 @@ def extract(source: str | Path | Lab, pristine: Lab) -> Extraction:
     """Take the answers out of a notebook (a path, or a lab already loaded), by the cells of the pristine lab.
 
     An answer cell is known by `metadata.labkit` (role answer, and its exercise), else by nbgrader's grade_id, else by
-    its id. Of several copies the one with the original cell id counts (the last such, should there be two); where that
-    one is gone, the last copy. Only code cells count. UsageError where the file can't be read as a notebook.
+    its id. Neighbouring cells of one answer, as a split cell leaves them, count together, in their order. Of several
+    copies the one with the original cell id counts (the last such, should there be two); where that one is gone, the
+    last copy. Only code cells count. UsageError where the file can't be read as a notebook.
     """
     name = source.path.name if isinstance(source, Lab) else Path(source).name
     notebook = source.notebook() if isinstance(source, Lab) else read_notebook(source)
     expected = {exercise.id: exercise.answer for exercise in pristine.exercises}
     found: dict[str, list[Cell]] = {}
     notes: list[str] = []
+    before = None
     for index, raw in enumerate(notebook["cells"]):
         try:
             cell = cell_of(raw, index)
@@ -67,12 +69,19 @@ def extract(source: str | Path | Lab, pristine: Lab) -> Extraction:
             notes.append(f"{error}; it is left out")
             continue
         target = _target(cell, expected)
+        joins, before = target is not None and target == before, target
         if target is None:
             continue
         if cell.type != "code":
             notes.append(f"answer cell {target} is a {cell.type} cell here; only a code cell counts")
             continue
-        found.setdefault(target, []).append(cell)
+        copies = found.setdefault(target, [])
+        if joins and copies:
+            first = copies.pop()
+            id = target if target in (first.id, cell.id) else cell.id
+            cell = replace(cell, id=id, source=f"{first.source}\n{cell.source}")
+            notes.append(f"answer cell {target} is in two cells, one after the other; they count together")
+        copies.append(cell)
     chosen = {target: _choose(target, cells, notes) for target, cells in found.items()}
     answers = {
         exercise: {cell: chosen[cell] for cell in cells if cell in chosen}

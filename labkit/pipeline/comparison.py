@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -55,23 +56,29 @@ class Comparison:
         frame["error %"] = (frame["makespan"] / self.run.makespan - 1) * 100
         return frame
 
-    def plot(self, *, title: str | None = None) -> Picture:
-        """The trainer's lane as the ideal line, the full prediction and the measurement have it, on one time axis."""
+    def plot(self, *, title: str | None = None, marks: Iterable[tuple[float, str]] = ()) -> Picture:
+        """The trainer's lane as the ideal line, the model refitted to the measured times, and the measurement have it.
+
+        `marks` are (time, label) pairs, drawn as vertical lines.
+        """
         run, frame = self.run, self.frame().round(2)
         lanes: list[Lane] = [
-            ("ideal", _trainer(self.ideal.train_start, self.ideal.train_end)),
-            ("predicted", _trainer(self.fetch.train_start, self.fetch.train_end)),
+            ("ideal line", _trainer(self.ideal.train_start, self.ideal.train_end)),
+            ("refitted", _trainer(self.fetch.train_start, self.fetch.train_end)),
             ("measured", _trainer(run.train_start, run.train_end)),
         ]
         if title is None:
-            title = f"measured {run.makespan:.5g} ms, predicted {self.fetch.makespan:.5g} ms ({self.error:+.1%})"
+            title = (
+                f"ideal line {self.ideal.makespan:.5g} ms, measured {run.makespan:.5g} ms; "
+                f"the model refitted to the measured times is off by {self.error:+.1%}"
+            )
         alt = (
             f"The trainer's lane three times, {len(run)} batches, {run.workers} worker{'s' * (run.workers > 1)}, "
             f"prefetch_factor {run.prefetch_factor}. Makespans in ms: ideal line {self.ideal.makespan:.5g}, "
             f"with credits {self.credits.makespan:.5g}, with measured times {self.jitter.makespan:.5g}, with get cost "
             f"{self.fetch.makespan:.5g}, measured {run.makespan:.5g}."
         )
-        return draw_lanes(lanes, title=title, alt=alt, table=frame)
+        return draw_lanes(lanes, marks=marks, title=title, alt=alt, table=frame)
 
 
 def compare(run: LineRun) -> Comparison:

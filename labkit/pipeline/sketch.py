@@ -15,7 +15,7 @@ from labkit import picture
 from labkit.picture import Picture
 from labkit.pipeline.drawing import Lane, draw_lanes, timeline_lanes
 from labkit.pipeline.line import simulate
-from labkit.sketching import or_nothing, plain_axes
+from labkit.sketching import nothing, or_nothing, plain_axes
 
 
 def _end_to_end(times: Sequence[float], style: str) -> list[tuple[float, float, str, str]]:
@@ -150,6 +150,8 @@ def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bo
     lanes: list[Lane] = []
     said = {letter: claim for letter, claim in claims.items() if type(claim) is bool and letter in lines}
     if not said:
+        if any(claim is not ... for claim in claims.values()):
+            return nothing("nothing to draw: write True or False for a line")
         raise NotImplementedError
     for letter, claim in said.items():
         line = lines[letter]
@@ -163,9 +165,14 @@ def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bo
 
 
 @or_nothing
-def sketch_run(prepare: Sequence[float], train: float, workers: int, prefetch_factor: int) -> Picture:
-    """A person's settings on a real DataLoader, now: the trainer as predicted and as measured."""
+def sketch_run(
+    prepare: Sequence[float], train: float, workers: int, prefetch_factor: int, predicted: float, *, budget: int
+) -> Picture:
+    """A person's settings on a real DataLoader, now, with their prediction as a mark; within the budget of batches."""
     from labkit.pipeline.comparison import compare  # brings torch along
     from labkit.pipeline.real import run_line
 
-    return compare(run_line(prepare, [train] * len(prepare), workers=workers, prefetch_factor=prefetch_factor)).plot()
+    if workers * prefetch_factor > budget:
+        return nothing(f"not run: workers x prefetch_factor is {workers * prefetch_factor}, the budget is {budget}")
+    run = run_line(prepare, [train] * len(prepare), workers=workers, prefetch_factor=prefetch_factor)
+    return compare(run).plot(marks=[(predicted, f"your prediction {predicted:g}")])

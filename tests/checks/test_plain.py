@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,6 +36,9 @@ def test_plain_values_stay_as_they_are(value):
         (pd.Series([1, 2]), [1, 2]),
         (range(3), [0, 1, 2]),
         ((1, [2, (3,)]), (1, [2, (3,)])),
+        (Counter("aab"), {"a": 2, "b": 1}),
+        (defaultdict(int, a=1), {"a": 1}),
+        ({np.int64(1): np.float32(0.5)}, {1: 0.5}),
     ],
 )
 def test_arrays_become_lists(value, expected):
@@ -74,6 +79,10 @@ class Mine(np.ndarray):
         1 + 2j,
         {(1, 2): 3},
         np.array([object()]),
+        np.longdouble(1),
+        np.ones(2, dtype=np.longdouble),
+        np.clongdouble(1),
+        pd.DataFrame({"a": [1]}),
         type("Str", (str,), {})("x"),
         [0] * 1_000_001,
     ],

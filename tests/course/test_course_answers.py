@@ -87,7 +87,8 @@ def test_of_copies_without_the_original_the_last_counts(pristine: Lab) -> None:
     raw = labfactory.lab()
     copies = [copy_of(raw, ANSWER, f"copy-{n}", f"total = {n}") for n in (1, 2)]
     raw["cells"].remove(labfactory.cell(raw, ANSWER))
-    raw["cells"] += copies
+    raw["cells"].insert(0, copies[0])
+    raw["cells"].append(copies[1])
     found = submitted(raw, pristine)
     assert found.answers["demo.total"] == {ANSWER: "total = 2"}
     assert found.notes == (f"answer cell {ANSWER} is there 2 times; the last one counts",)
@@ -95,8 +96,21 @@ def test_of_copies_without_the_original_the_last_counts(pristine: Lab) -> None:
 
 def test_two_cells_with_the_original_id_the_last_counts(pristine: Lab) -> None:
     raw = labfactory.lab()
-    raw["cells"] += [copy_of(raw, ANSWER, ANSWER, "total = 9"), copy_of(raw, ANSWER, "copy", "total = 3")]
+    raw["cells"].insert(0, copy_of(raw, ANSWER, "copy", "total = 3"))
+    raw["cells"].append(copy_of(raw, ANSWER, ANSWER, "total = 9"))
     assert submitted(raw, pristine).answers["demo.total"] == {ANSWER: "total = 9"}
+
+
+def test_a_split_cell_counts_whole(pristine: Lab) -> None:
+    """JupyterLab's split leaves two neighbours with the same metadata; which of them keeps the id is its own affair."""
+    for first, second in ((ANSWER, "new"), ("new", ANSWER), ("one", "two")):
+        raw = labfactory.lab()
+        place = raw["cells"].index(labfactory.cell(raw, ANSWER))
+        halves = [copy_of(raw, ANSWER, first, "half = 8"), copy_of(raw, ANSWER, second, "total = 2 * half")]
+        raw["cells"][place : place + 1] = halves
+        found = submitted(raw, pristine)
+        assert found.answers["demo.total"] == {ANSWER: "half = 8\ntotal = 2 * half"}
+        assert "they count together" in found.notes[0]
 
 
 def test_a_deleted_answer_is_named_with_the_way_out(pristine: Lab) -> None:

@@ -16,6 +16,7 @@ def stub(*args):
     raise NotImplementedError
 
 
+BUDGET = {sketch.sketch_run: {"budget": 12}}
 LINES = {"A": {"prepare": [2, 30, 2], "train": 9, "depth": 1}, "B": {"prepare": [5, 5, 5], "train": 9, "depth": 1}}
 DRAWN = [
     (sketch.sketch_busy, (10, 120), "you say 120 ms"),
@@ -47,11 +48,11 @@ def test_drawn_as_said(draw, args, said):
         (sketch.sketch_rate, (stub, 30, 10)),
         (sketch.sketch_depth, (stub, [3], [9])),
         (sketch.sketch_lines, (LINES, {"A": ..., "B": ...})),
-        (sketch.sketch_run, ([5], 5, ..., ...)),
+        (sketch.sketch_run, ([5], 5, ..., ..., ...)),
     ],
 )
 def test_open_answers(draw, args):
-    assert draw(*args).alt == "nothing to draw yet: the answer is still open"
+    assert draw(*args, **BUDGET.get(draw, {})).alt == "nothing to draw yet: the answer is still open"
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,25 @@ def test_open_answers(draw, args):
         (sketch.sketch_waits, ([14], 10, [5])),
         (sketch.sketch_times, (lambda *a: 1 / 0, [14], [10], 1)),
         (sketch.sketch_times, (lambda *a: [(9, 3)], [14], [10], 1)),
-        (sketch.sketch_run, ([5], 5, 2.5, 2)),
+        (sketch.sketch_run, ([5], 5, 2.5, 2, 30)),
     ],
 )
 def test_nonsense(draw, args):
-    assert draw(*args).alt.startswith("this answer can't be drawn")
+    assert draw(*args, **BUDGET.get(draw, {})).alt.startswith("this answer can't be drawn")
+
+
+def test_text_is_named():
+    assert sketch.sketch_busy(10, "116").alt == "this answer can't be drawn: '116' is text, give a number"
+    assert "True or False" in sketch.sketch_lines(LINES, {"A": "yes", "B": ...}).alt
+
+
+def test_a_run_keeps_to_the_budget():
+    """A mistyped number must not start a hundred processes."""
+    picture = sketch.sketch_run([5], 5, 100, 2, 30, budget=12)
+    assert picture.alt == "not run: workers x prefetch_factor is 200, the budget is 12"
+
+
+def test_a_run_shows_the_persons_prediction():
+    picture = sketch.sketch_run([5.0] * 4, 5.0, 1, 2, 25, budget=12)
+    assert "measured" in picture.alt
+    assert len(picture.png()) > 5_000

@@ -169,7 +169,8 @@ def test_a_run_of_one_batch_still_compares():
 def test_the_comparison_drawn(run):
     picture = compare(run).plot()
     assert f"measured {run.makespan:.5g}" in picture.alt
-    assert [tick.get_text() for tick in picture.figure.axes[0].get_yticklabels()] == ["ideal", "predicted", "measured"]
+    lanes = [tick.get_text() for tick in picture.figure.axes[0].get_yticklabels()]
+    assert lanes == ["ideal line", "refitted", "measured"]
     assert len(picture.table) == 5
 
 
