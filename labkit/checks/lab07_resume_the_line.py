@@ -55,7 +55,7 @@ def target(answer: Answer, context: Context) -> Iterator[Evidence]:
 @exercise("resume.capture", lab="07", title="What the next update needs", kind="build", points=3, minutes=12)
 def capture(answer: Answer, context: Context) -> Iterator[Evidence]:
     """A snapshot, a loss, a new line: the same updates to the last bit."""
-    yield from over_inputs(answer, "stopped_and_resumed", capture_inputs(context.rng()),
+    yield from over_inputs(answer, "capture_and_restore", capture_inputs(context.rng()),
                            CAPTURE_RULES)  # fmt: skip
 
 

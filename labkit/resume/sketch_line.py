@@ -113,9 +113,10 @@ def sketch_continue(log: Report, saved: Mapping[str, Mapping[str, Any]], letter:
     axes.plot([r.step for r in resumed.records], [r.w for r in resumed.records], color=picture.RED, linestyle="--",
               label="your resumed run")  # fmt: skip
     low = min(r.w for r in log.records)
-    for name, state in saved.items():
-        axes.plot(state["step"], low, "^", color="black", markersize=8 if name == letter else 5)
-        axes.text(state["step"], low, f" {name}", fontsize=9, va="bottom")
+    for place, (name, state) in enumerate(sorted(saved.items(), key=lambda one: one[1]["step"])):
+        high = low + (0.2, 0.55, 0.9)[place % 3]  # neighbours stand at different heights
+        axes.plot(state["step"], high, "^", color="black", markersize=9 if name == letter else 5)
+        axes.text(state["step"] + 0.7, high, name, fontsize=9, va="center")
     axes.plot([], [], "^", color="black", label="checkpoints")
     axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
     stand = ", ".join(f"{name} at step {state['step']}" for name, state in saved.items())
