@@ -39,6 +39,7 @@ def make_step(rank, ranks):
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
     (tmp_path / "job_of_mine.py").write_text(JOB)
+    (tmp_path / "leaves.py").write_text("import sys\n\nsys.exit(3)\n")
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
@@ -86,6 +87,28 @@ def test_plan_with_unequal_steps_is_a_fault(run):
             "labkit bench-scaling: ranks",
         ),
         (("compare-scaling", "a.json", "b.json"), "labkit compare-scaling: a.json"),
+        ((*PLAN, "--png", "x.jpg"), "labkit plan: invalid value for '--png': 'x.jpg' doesn't end in .png"),
+        ((*PLAN, "--png", "no/x.png"), "labkit plan: invalid value for '--png': there is no directory no"),
+        (
+            ("plan", "--samples", "99999999999", "--batch-size", "2", "--ranks", "2"),
+            "labkit plan: samples is 99999999999",
+        ),
+        (
+            ("audit-sharding", "leaves.py:f"),
+            "labkit audit-sharding: make_loader 'leaves.py:f' can't be imported: System",
+        ),
+        (
+            ("audit-metric", "job_of_mine:accuracy", "--data", "job_of_mine:not_a_function"),
+            "labkit audit-metric: --data job_of_mine:not_a_function is 3: give a function",
+        ),
+        (
+            ("bench-scaling", "job_of_mine:make_step", "--batch-size", "2", "--ranks", "1,x"),
+            "labkit bench-scaling: --ranks is '1,x'",
+        ),
+        (
+            ("bench-scaling", "job_of_mine:make_step", "--batch-size", "2", "--out", "job_of_mine.py"),
+            "labkit bench-scaling: --out job_of_mine.py is a file",
+        ),
     ],
 )
 def test_mistakes_are_one_line(run, words, line):
@@ -129,7 +152,7 @@ def test_a_poisoned_file_runs_nothing(run, tmp_path):
     np.savez(tmp_path / "bad.npz", predictions=np.array([object()], dtype=object), targets=np.zeros(1))
     code, _, err = run("audit-metric", "job_of_mine:accuracy", "--data", "bad.npz")
     assert code == 2
-    assert "can't be read as arrays" in err
+    assert "give an .npz of plain numbers" in err
 
 
 @pytest.mark.slow

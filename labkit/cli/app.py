@@ -11,7 +11,7 @@ import typer
 
 import labkit
 from labkit.cli import FAULT
-from labkit.cli.options import Json, app, whole
+from labkit.cli.options import Json, Png, app, draw, whole
 from labkit.errors import UsageError
 
 
@@ -77,7 +77,7 @@ def timeline(
             parser=whole, metavar="N", help="Batches under way for each worker, as in DataLoader; in place of --depth."
         ),
     ] = None,
-    png: Annotated[Path | None, typer.Option(help="Write the drawing to this file.")] = None,
+    png: Png = None,
     perfetto: Annotated[Path | None, typer.Option(help="Write a trace for ui.perfetto.dev to this file.")] = None,
     as_json: Json = False,
 ) -> int:
@@ -85,8 +85,6 @@ def timeline(
     from labkit.cli.timeline import MOST_BATCHES, as_data, as_text, times
     from labkit.pipeline import simulate
 
-    if png is not None and png.suffix != ".png":
-        raise UsageError(f"--png {png}: name a file that ends in .png")
     if batches is not None and batches > MOST_BATCHES:
         raise UsageError(f"batches is {batches}: at most {MOST_BATCHES} here; labkit.pipeline.simulate takes more")
     line = simulate(
@@ -94,11 +92,10 @@ def timeline(
         prefetch_factor=prefetch_factor,
     )  # fmt: skip
     said = json.dumps(as_data(line), allow_nan=False) if as_json else as_text(line)
-    if png is not None:
-        png.write_bytes(line.plot().png())
     if perfetto is not None:
         line.to_perfetto(perfetto)
     print(said)
+    draw(line, png)
     return 0
 
 

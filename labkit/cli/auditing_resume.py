@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from labkit.cli import FAULT
-from labkit.cli.counting import Png, _draw
 from labkit.cli.objects import find
-from labkit.cli.options import Json, app, whole
+from labkit.cli.options import Json, Png, app, say, whole
 from labkit.errors import UsageError
 
 
@@ -50,6 +48,5 @@ def audit_resume(
         contract=contract,
         timeout=timeout,
     )
-    _draw(found, png)
-    print(json.dumps(found.as_dict()) if as_json else found.text())
+    say(found, as_json, png)
     return 0 if found.kept else FAULT

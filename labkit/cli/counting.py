@@ -10,11 +10,14 @@ import typer
 
 from labkit.cli import FAULT
 from labkit.cli.objects import find
-from labkit.cli.options import Json, app, whole
+from labkit.cli.options import Json, Png, app, draw, say, whole
 from labkit.errors import UsageError
 
-Png = Annotated[Path | None, typer.Option(help="Write the drawing to this file.")]
 Ranks = Annotated[int, typer.Option(parser=whole, metavar="N", help="How many real ranks.")]
+
+
+MOST_SAMPLES = 10_000_000
+"""A mistyped number must not take all memory: a plan names every id."""
 
 
 @app.command()
@@ -36,6 +39,8 @@ def plan(
     """Who reads which sample: duplicates, drops, steps. Exit 1 where ranks take unequal steps."""
     from labkit import sharding
 
+    if samples > MOST_SAMPLES:
+        raise UsageError(f"samples is {samples}: at most {MOST_SAMPLES:,} here; the tail looks the same for fewer")
     if rule != "accelerate" and (split_batches or not even_batches):
         raise UsageError(f"--rule {rule} has no --split-batches and no --no-even-batches: they are accelerate's")
     if rule == "accelerate":
@@ -48,8 +53,7 @@ def plan(
         found = sharding.plan_dispatch(samples, batch_size, ranks, drop_last=drop_last)
     else:
         raise UsageError(f"--rule is {rule!r}: give accelerate, torch or dispatch")
-    _draw(found, png)
-    print(json.dumps(found.as_dict()) if as_json else found.text())
+    say(found, as_json, png)
     return FAULT if found.hang_risk else 0
 
 
@@ -75,8 +79,7 @@ def audit_sharding(
         sample_id=None if sample_id is None else find("sample_id", sample_id),
         on_epoch=None if on_epoch is None else find("on_epoch", on_epoch),
     )
-    _draw(found, png)
-    print(json.dumps(found.as_dict()) if as_json else found.text())
+    say(found, as_json, png)
     return 0 if found.clean else FAULT
 
 
@@ -100,8 +103,7 @@ def audit_metric(
 
     predictions, targets = _pairs(data)
     found = audit(find("metric", metric), predictions, targets, ranks=ranks, reduction=reduction, batch_size=batch_size)
-    _draw(found, png)
-    print(json.dumps(found.as_dict()) if as_json else found.text())
+    say(found, as_json, png)
     return 0 if found.ok else FAULT
 
 
@@ -121,7 +123,12 @@ def bench_scaling(
     """Samples per second and weak-scaling efficiency of your step, with the protocol recorded."""
     from labkit.scaling import weak_scaling
 
-    counts = [whole(part) for part in ranks.split(",")]
+    try:
+        counts = [int(part) for part in ranks.split(",")]
+    except ValueError:
+        raise UsageError(f"--ranks is {ranks!r}: give whole numbers with commas, such as 1,2,4") from None
+    if out is not None and out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} is a file: name a directory")
     identity = None if data is None else Path(data)
     study = weak_scaling(
         find("make_step", make_step), batch_size=batch_size, ranks=counts, warmup=warmup, data=identity
@@ -130,9 +137,9 @@ def bench_scaling(
         out.mkdir(parents=True, exist_ok=True)
         for one in study.benchmarks:
             one.save(out / f"ranks-{one.ranks}.json")
-    _draw(study, png)
     reports = [json.loads(one.to_json()) for one in study.benchmarks]
     print(json.dumps({"efficiency": study.efficiency, "reports": reports}) if as_json else study.text())
+    draw(study, png)
     return 0
 
 
@@ -152,21 +159,10 @@ def compare_scaling(
     return 0
 
 
-def _draw(thing: Any, png: Path | None) -> None:
-    if png is None:
-        return
-    if png.suffix != ".png":
-        raise UsageError(f"--png {png}: name a file that ends in .png")
-    png.write_bytes(thing.plot().png())
-
-
 def _pairs(data: str) -> tuple[Any, Any]:
     """Predictions and targets: two arrays of an .npz file, or what a function returns."""
     if not data.endswith(".npz"):
-        made = find("--data", data)()
-        if not isinstance(made, tuple | list) or len(made) != 2:
-            raise UsageError(f"--data {data} returned {type(made).__name__}: return (predictions, targets)")
-        return made[0], made[1]
+        return _made_by(data)
     import numpy as np
 
     try:
@@ -174,5 +170,20 @@ def _pairs(data: str) -> tuple[Any, Any]:
             return arrays["predictions"], arrays["targets"]
     except KeyError as error:
         raise UsageError(f"{data} lacks the array {error.args[0].split()[0]}: save predictions and targets") from None
-    except ValueError as error:
-        raise UsageError(f"{data} can't be read as arrays: {error}") from None
+    except ValueError:
+        raise UsageError(
+            f"{data} can't be read: give an .npz of plain numbers, np.savez(file, predictions=, targets=)"
+        ) from None
+
+
+def _made_by(data: str) -> tuple[Any, Any]:
+    make = find("--data", data)
+    if not callable(make):
+        raise UsageError(f"--data {data} is {make!r}: give a function that returns (predictions, targets)")
+    try:
+        made = make()
+    except Exception as error:  # the person's own function
+        raise UsageError(f"--data {data} raised {type(error).__name__}: {error}") from None
+    if not isinstance(made, tuple | list) or len(made) != 2:
+        raise UsageError(f"--data {data} returned {type(made).__name__}: return (predictions, targets)")
+    return made[0], made[1]

@@ -26,7 +26,7 @@ def find(what: str, spec: str) -> Any:
         found = _module_of_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
     except UsageError:
         raise
-    except Exception as error:  # the person's own module may raise anything
+    except (Exception, SystemExit) as error:  # the person's own module may do anything, sys.exit included
         raise UsageError(f"{what} {spec!r} can't be imported: {type(error).__name__}: {error}") from None
     for part in name.split("."):
         if not hasattr(found, part):

@@ -8,12 +8,15 @@ import answerbook
 import labdriver
 import pytest
 
+from labkit.checks.registry import exercises
 from labkit.course import load
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LAB01 = next(path for path in answerbook.LABS if path.name.startswith("01"))
 LAB00 = next(path for path in answerbook.LABS if path.name.startswith("00"))
+
+POINTS = sum(exercise.points for exercise in exercises() if exercise.lab == "01")
 
 # Contrast of the text an element shows against what lies behind it (WCAG 2), worst of all its text.
 CONTRAST = """root => {
@@ -55,7 +58,7 @@ def test_lab_01(page, server, shot):
     # Runs top to bottom: the checks say "not answered", and the cells after them ran too.
     for exercise in load(LAB01).exercises:
         assert "Not answered yet" in lab.output(exercise.check).inner_text()
-    assert "0 of 17 points" in lab.output("progress").inner_text()
+    assert f"0 of {POINTS} points" in lab.output("progress").inner_text()
     shot("blank-check", lab.cell("pipeline-makespan-check"))
 
     # A slider moved with the keyboard changes the drawing and the text.
@@ -100,7 +103,7 @@ def test_lab_01(page, server, shot):
 
     # The progress view counts both.
     progress = lab.run("progress")
-    assert "5 of 17 points" in progress.inner_text()
+    assert f"5 of {POINTS} points" in progress.inner_text()
     assert re.search(r"pipeline\.makespan.*passed", progress.inner_text(), re.IGNORECASE | re.DOTALL)
     shot("progress", lab.cell("progress"))
     assert fits(progress)
