@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
@@ -48,11 +49,12 @@ def draw_grid(report: CrashReport) -> Picture:
     axes.set_xticks(range(len(shown)), [_short(last) for (_, last), _ in shown], rotation=90, fontsize=7)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel("crash before this point's next operation; the last one called")
+    axes.set_xlabel("the last operation called before the crash")
     more = "" if len(report.points) <= _MOST else f" (the first {_MOST} of {len(report.points)} points)"
     axes.set_title(f"{report.title}: states by what a load finds{more}", fontsize=11, loc="left")
     return Picture(figure, " ".join(report.text().split()) + ".", report.frame())
 
 
 def _short(label: str) -> str:
+    label = re.sub(r"-[0-9a-f]{16}$", "", label)  # the part of an attempt's name that is drawn at random
     return label if len(label) <= 24 else f"{label[:15]}…{label[-8:]}"
