@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from labkit import metrics as metrics
     from labkit import pipeline as pipeline
     from labkit import ranks as ranks
+    from labkit import records as records
+    from labkit import resume as resume
     from labkit import scaling as scaling
     from labkit import sharding as sharding
     from labkit.checks import check as check
@@ -29,7 +31,7 @@ _MEMBERS = {  # name -> module that holds it
     "CheckFailed": "labkit.checks.result",
     "NotAnswered": "labkit.checks.result",
 }
-_PACKAGES = ("checks", "course", "doctor", "metrics", "pipeline", "ranks", "scaling", "sharding")
+_PACKAGES = ("checks", "course", "doctor", "metrics", "pipeline", "ranks", "records", "resume", "scaling", "sharding")
 
 __all__ = [
     "CheckFailed",
@@ -40,6 +42,8 @@ __all__ = [
     "pipeline",
     "progress",
     "ranks",
+    "records",
+    "resume",
     "scaling",
     "sharding",
     "variant",

@@ -7,8 +7,9 @@ answers: `health()`, `reproduction(other)`, `cause(step)`.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labkit.later import members
 
 if TYPE_CHECKING:
     from labkit.records.anomaly import Spike as Spike
@@ -63,8 +64,4 @@ __all__ = [
     "reproduction",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"labkit.records.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'labkit.records' has no attribute {name!r}")
+__getattr__ = members(__name__, _LATER)

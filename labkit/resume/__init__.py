@@ -7,8 +7,9 @@ runs), checkpoints that survive kills and power cuts (`Store`), and how often to
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labkit.later import members
 
 if TYPE_CHECKING:
     from labkit.resume.auditing import audit as audit
@@ -192,8 +193,4 @@ __all__ = [
     "young",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(f"labkit.resume.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'labkit.resume' has no attribute {name!r}")
+__getattr__ = members(__name__, _LATER)
