@@ -145,12 +145,12 @@ def sketch_depth(
 
 
 @or_nothing
-def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, bool]) -> Picture:
+def sketch_lines(lines: Mapping[str, Mapping[str, Any]], claims: Mapping[str, Any]) -> Picture:
     """The lines about which a person has said whether more depth helps, each at its present depth."""
     lanes: list[Lane] = []
     said = {letter: claim for letter, claim in claims.items() if type(claim) is bool and letter in lines}
     if not said:
-        if any(type(claim) is not type(...) for claim in claims.values()):
+        if any(claim is not ... for claim in claims.values()):
             return nothing("nothing to draw: write True or False for a line")
         raise NotImplementedError
     for letter, claim in said.items():
