@@ -270,6 +270,7 @@ def test_a_checkpoint_of_something_else(changes, says, at_19, tmp_path):
     assert says in str(seen.value)
 
 
+@pytest.mark.slow
 def test_every_truncation_and_every_flipped_byte_of_a_checkpoint_file(at_19, tmp_path):
     """Cut anywhere or with any byte changed, it is refused, or it is the same state (a blank may have changed)."""
     path = tmp_path / "c.json"
