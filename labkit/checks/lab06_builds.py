@@ -10,6 +10,9 @@ from labkit.checks.evidence import Fault, Rule, number, same
 
 Times = list[list[float]]
 
+ROUNDING = 1e-6
+"""What right answers may differ by, relatively: single precision, or another order of additions."""
+
 
 # scaling.throughput ------------------------------------------------------------------------------------------------
 
@@ -21,7 +24,7 @@ def interval_inputs(rng: random.Random) -> list[tuple[Times, int, int, int, int]
     """
     inputs: list[tuple[Times, int, int, int, int]] = [
         ([[2.0]], 8, 1, 0, 0),
-        ([[2.0, 4.0, 3.0]], 8, 5, 0, 1),
+        ([[2.0, 7.0, 3.0]], 8, 5, 0, 1),
         ([[2.0, 1.0], [1.0, 4.0]], 8, 1, 0, 0),
     ]
     for ranks, intervals, warmup, discard in ((1, 5, 2, 0), (2, 5, 0, 1), (3, 8, 1, 1), (2, 11, 2, 2), (4, 12, 3, 2)):
@@ -35,9 +38,9 @@ def interval_inputs(rng: random.Random) -> list[tuple[Times, int, int, int, int]
 
 
 def rate_of(
-    seconds: Times, batch_size: int, steps: int, warmup: int, discard: int, *, of: Any = max, middle: Any = median
+    seconds: Times, batch_size: int, steps: int, warmup: int, discard: int, *, of: Any = max, middle: Any = mean
 ) -> float:
-    """Samples per second; `of` and `middle` are there for the mistakes."""
+    """Samples per second by a trimmed mean of the intervals; `of` and `middle` are there for the mistakes."""
     intervals = sorted([of(one) for one in zip(*seconds, strict=True)][warmup:])
     kept = intervals[discard : len(intervals) - discard]
     return float(len(seconds) * batch_size * steps / middle(kept))
@@ -53,9 +56,10 @@ def _possible(rate: float, seconds: Times, batch_size: int, steps: int, warmup: 
     samples = len(seconds) * batch_size * steps
     slowest = [max(one) for one in zip(*seconds, strict=True)][warmup:]
     low, high = samples / max(slowest), samples / min(slowest)
-    if low * (1 - 1e-9) <= rate <= high * (1 + 1e-9):
+    if low * (1 - ROUNDING) <= rate <= high * (1 + ROUNDING):
         return None
-    alone = len(seconds) > 1 and same(rate * len(seconds), _right(seconds, batch_size, steps, warmup, discard), 1e-6)
+    right = _right(seconds, batch_size, steps, warmup, discard)
+    alone = len(seconds) > 1 and same(rate * len(seconds), right, ROUNDING)
     return Fault(
         f"{rate:.6g} samples/s",
         f"between {low:.6g} and {high:.6g}, the rates of the slowest and the fastest interval after the warm-up",
@@ -69,13 +73,13 @@ def _right(seconds: Times, batch_size: int, steps: int, warmup: int, discard: in
 
 
 def _exact_rate(rate: float, seconds: Times, batch_size: int, steps: int, warmup: int, discard: int) -> Fault | None:
-    if same(rate, _right(seconds, batch_size, steps, warmup, discard), 1e-9):
+    if same(rate, _right(seconds, batch_size, steps, warmup, discard), ROUNDING):
         return None
     return Fault(
         f"{rate:.6g} samples/s",
-        "samples of an interval over the median of the intervals that count",
+        "samples of an interval over the mean of the intervals that count",
         "",
-        "by hand, in this order: slowest rank, leave out the first ones, sort, cut both ends, median.",
+        "by hand, in this order: slowest rank, leave out the first ones, sort, cut both ends, mean.",
     )
 
 
@@ -86,23 +90,23 @@ RATE_MISTAKES = {
     "that takes the mean over ranks; an interval ends with its slowest rank.": (
         lambda s, b, n, w, d: rate_of(s, b, n, w, d, of=mean)
     ),
-    "that is the mean of the intervals, not the median: one spike moves it.": (
-        lambda s, b, n, w, d: rate_of(s, b, n, w, d, middle=mean)
+    "that is the median in place of the mean: all intervals but the middle ones are thrown away.": (
+        lambda s, b, n, w, d: rate_of(s, b, n, w, d, middle=median)
     ),
     "the warm-up intervals are in it.": lambda s, b, n, w, d: rate_of(s, b, n, 0, d),
-    "no interval was discarded.": lambda s, b, n, w, d: rate_of(s, b, n, w, 0),
+    "no interval was discarded: one spike moves the mean.": lambda s, b, n, w, d: rate_of(s, b, n, w, 0),
     "the ends were cut before the intervals were sorted.": lambda s, b, n, w, d: _cut_unsorted(s, b, n, w, d),
 }
 
 
 def _cut_unsorted(seconds: Times, batch_size: int, steps: int, warmup: int, discard: int) -> float:
     intervals = [max(one) for one in zip(*seconds, strict=True)][warmup:]
-    return float(len(seconds) * batch_size * steps / median(intervals[discard : len(intervals) - discard]))
+    return float(len(seconds) * batch_size * steps / mean(intervals[discard : len(intervals) - discard]))
 
 
 RATE_RULES = [
     Rule("the answer is one number", _one_rate),
-    Rule("no rate that no interval had", _possible, RATE_MISTAKES),
+    Rule("the rate lies between those of the slowest and the fastest interval", _possible, RATE_MISTAKES),
     Rule("the rate of the protocol", _exact_rate, RATE_MISTAKES),
 ]
 
@@ -136,6 +140,13 @@ def efficiency_of(runs: Runs) -> dict[int, float] | None:
     return {count: rate / (count * rates[1]) for count, rate in rates.items()}
 
 
+def by_number(found: Any) -> Any:
+    """JSON makes text of a dict's keys on the way out of another process: numbers again, where they are some."""
+    if type(found) is not dict:
+        return found
+    return {int(key) if type(key) is str and key.isdecimal() else key: value for key, value in found.items()}
+
+
 def _refuses(found: Any, runs: Runs) -> Fault | None:
     if efficiency_of(runs) is not None or found is None:
         return None
@@ -150,13 +161,17 @@ def _by_ranks(found: Any, runs: Runs) -> Fault | None:
     if efficiency_of(runs) is None:
         return None
     counts = sorted(run["ranks"] for run in runs)
+    found = by_number(found)
     if type(found) is dict and sorted(found, key=repr) == sorted(counts, key=repr) and all(map(number, found.values())):
         return None
     return Fault(f"{found!r}"[:120], f"a dict with a number for each of {counts} ranks", next_step="{ranks: ...}.")
 
 
 def _one_is_one(found: Any, runs: Runs) -> Fault | None:
-    if efficiency_of(runs) is None or same(found[1], 1.0):
+    if efficiency_of(runs) is None:
+        return None
+    found = by_number(found)
+    if same(found[1], 1.0, ROUNDING):
         return None
     return Fault(
         f"{found[1]:.6g} on 1 rank",
@@ -170,15 +185,16 @@ def _exact_efficiency(found: Any, runs: Runs) -> Fault | None:
     truth = efficiency_of(runs)
     if truth is None:
         return None
-    wrong = next((count for count in sorted(truth) if not same(found[count], truth[count], 1e-6)), None)
+    found = by_number(found)
+    wrong = next((count for count in sorted(truth) if not same(found[count], truth[count], ROUNDING)), None)
     if wrong is None:
         return None
     why = ""
-    if same(found[wrong], truth[wrong] * wrong, 1e-6):
+    if all(same(found[count], truth[count] * count, ROUNDING) for count in truth):
         why = "that is the speed-up: it grows with the ranks, and efficiency doesn't."
-    elif same(found[wrong] * truth[wrong], 1.0, 1e-6):
+    elif all(same(found[count] * truth[count], 1.0, ROUNDING) for count in truth):
         why = "that is the wrong way round: an efficiency above 1 would say that waiting made a rank faster."
-    elif same(found[wrong], truth[wrong] / wrong, 1e-6):
+    elif all(same(found[count], truth[count] / count, ROUNDING) for count in truth):
         why = "that divides by the ranks once too often."
     return Fault(
         f"{found[wrong]:.6g} on {wrong} ranks",

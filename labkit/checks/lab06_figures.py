@@ -84,10 +84,34 @@ def _draw_straggler(rng: random.Random) -> dict[str, Any]:
     return {"mean": mean, "deviation": rng.randint(mean // 20, mean // 5), "ranks": rng.choice((8, 16, 32, 64, 128))}
 
 
-def straggler_truth(figures: Mapping[str, Any]) -> dict[str, float]:
-    """The upper estimate of a step, in ms, to one digit; and the efficiency that it leaves, to two."""
+# What a right answer may be off by: its last decimal place, and for the efficiency that of the estimate as well.
+ROUNDED = {"estimate": 0.051, "efficiency": 0.0062}
+PLACES = {"estimate": 1, "efficiency": 2}
+
+
+def straggler_exact(figures: Mapping[str, Any]) -> dict[str, float]:
+    """The upper estimate of a step, in ms, and the efficiency that it leaves."""
     estimate = straggler_estimate(figures["mean"], figures["deviation"], figures["ranks"])
-    return {"estimate": round(estimate, 1), "efficiency": round(figures["mean"] / estimate, 2)}
+    return {"estimate": estimate, "efficiency": figures["mean"] / estimate}
+
+
+def straggler_truth(figures: Mapping[str, Any]) -> dict[str, float]:
+    """Both, to one and two decimal places."""
+    return {name: round(value, PLACES[name]) for name, value in straggler_exact(figures).items()}
+
+
+def straggler_mistake(name: str, value: float, figures: Mapping[str, Any]) -> str:
+    """A sentence for the mistake that gives `value`, which isn't the right one; "" where none does."""
+    exact, places = straggler_exact(figures)[name], PLACES[name]
+    word = f"{('one', 'two')[places - 1]} decimal place{'' if places == 1 else 's'}"
+    rounding = f"only the rounding is off: give {word}."
+    for scale in (10**places, 10 ** (places - 1)):  # cut off, or rounded one place too early
+        if any(math.isclose(value, whole(exact * scale) / scale) for whole in (math.floor, math.ceil)):
+            return rounding
+    for phrase, wrong in straggler_parts(figures)[name].items():
+        if abs(value - wrong) <= ROUNDED[name] * (100 if phrase == "percent" else 1):
+            return f"that is {phrase}."
+    return rounding if value == float(f"{exact:.1g}") else ""
 
 
 def straggler_parts(figures: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -109,7 +133,7 @@ def straggler_parts(figures: Mapping[str, Any]) -> dict[str, dict[str, float]]:
             "what is lost": round(1 - mu / straggler_estimate(mu, sigma, ranks), 2),
             "step over own work, the wrong way round": round(straggler_estimate(mu, sigma, ranks) / mu, 2),
             "one over the number of ranks": round(1 / ranks, 2),
-            "percent": 100 * truth["efficiency"],
+            "percent": round(100 * truth["efficiency"], 2),
         },
     }
 

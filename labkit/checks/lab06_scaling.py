@@ -84,10 +84,11 @@ def weak_efficiency(answer: Answer, context: Context) -> Iterator[Evidence]:
     from labkit.scaling import weak_scaling
     from labkit.scaling.jobs import make_sleeper
     from labkit.scaling.sketch import study_rows
+    from labkit.scaling.words import counted
 
     yield from over_inputs(answer, "weak_efficiency", run_inputs(context.rng()), EFFICIENCY_RULES)
     study = weak_scaling(make_sleeper(0.003, 0.001), batch_size=32, steps=3, intervals=5, warmup=2, data=range(64))
-    held = ", ".join(f"{count} ranks {value:.2f}" for count, value in study.efficiency.items())
+    held = ", ".join(f"{counted(count, 'rank')} {value:.2f}" for count, value in study.efficiency.items())
     for item in over_inputs(answer, "weak_efficiency", [(study_rows(study),)], EFFICIENCY_RULES[-1:]):
         yield judged("the same on real runs with 1, 2 and 4 ranks", _fault_of(item), item.given, held)
 
@@ -156,29 +157,32 @@ def straggler(answer: Answer, context: Context) -> Iterator[Evidence]:
 
     mu, sigma, ranks = (context.figures[name] for name in ("mean", "deviation", "ranks"))
     drawn = simulate_straggler(mu, sigma, ranks, steps=4000, seed=context.seed % 1_000_000)
-    parts, truth = own.straggler_parts(context.figures), own.straggler_truth(context.figures)
+    exact = own.straggler_exact(context.figures)
     fault = None
     if value["estimate"] < drawn.seen - 5 * drawn.error:
-        mistake = named_mistake(round(float(value["estimate"]), 1), parts["estimate"])
+        mistake = own.straggler_mistake("estimate", value["estimate"], context.figures)
         fault = Fault(
             f"estimate = {value['estimate']:g} ms",
             f"not below what 4,000 drawn steps of {ranks} ranks take on average, {drawn.seen:.1f} ms",
-            f"that is {mistake}." if mistake else "a step takes as long as its slowest rank.",
+            mistake or "a step takes as long as its slowest rank.",
             "the slowest of many ranks is several deviations above the mean.",
         )
     yield judged("the estimate isn't below the slowest rank's mean", fault, held=f"drawn: {drawn.seen:.1f} ms")
 
-    for name, tolerance, hint in (
-        ("estimate", 0.06, "mean + deviation * sqrt(2 * ln(ranks)), with the natural logarithm."),
-        ("efficiency", 0.0051, "own work over step time: how much of a step a rank really works."),
+    for name, expected, hint in (
+        (
+            "estimate",
+            "the upper estimate of the step, to one decimal place",
+            "mean + deviation * sqrt(2 * ln(ranks)), with the natural logarithm.",
+        ),
+        (
+            "efficiency",
+            "mean over your estimate, to two decimal places",
+            "own work over step time: how much of a step a rank really works.",
+        ),
     ):
         fault = None
-        if abs(value[name] - truth[name]) > tolerance:
-            mistake = named_mistake(round(float(value[name]), 1 if name == "estimate" else 2), parts[name])
-            fault = Fault(
-                f"{name} = {value[name]:g}",
-                "the upper estimate of the step" if name == "estimate" else "mean over your estimate, to two digits",
-                f"that is {mistake}." if mistake else "",
-                hint,
-            )
+        if abs(value[name] - exact[name]) > own.ROUNDED[name]:
+            mistake = own.straggler_mistake(name, value[name], context.figures)
+            fault = Fault(f"{name} = {value[name]:g}", expected, mistake, hint)
         yield judged(f"{name} follows from mean, deviation and ranks", fault, held=f"{value[name]:.4g}")

@@ -37,18 +37,21 @@ class Difference:
         field: its name, such as "batch_size" or "hardware.cores".
         a: its value in the first run.
         b: its value in the second.
+        names: what to call the two: their labels, or a and b where labels don't tell them apart.
     """
 
     field: str
     a: Any
     b: Any
+    names: tuple[str, str] = ("a", "b")
 
     def __str__(self) -> str:
-        """`batch_size is 32 in a and 64 in b`."""
+        """`batch_size is 32 in 'old' and 64 in 'new'`."""
+        first, second = self.names
         if self.field == "data" and not (self.a and self.b):
-            which = "both runs" if not self.a and not self.b else "a" if not self.a else "b"
+            which = "both runs" if not self.a and not self.b else first if not self.a else second
             return f"data isn't identified in {which}: give benchmark(data=...) what the step reads"
-        return f"{self.field} is {self.a!r} in a and {self.b!r} in b"
+        return f"{self.field} is {self.a!r} in {first} and {self.b!r} in {second}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Comparison:
     Attributes:
         a: the first run.
         b: the second.
-        ratio: samples per second of b over those of a, medians. Above 1: b is faster.
+        ratio: samples per second of b over those of a. Above 1: b is faster.
         least: the least that the intervals allow: b's slowest over a's fastest.
         most: the most: b's fastest over a's slowest.
     """
@@ -76,11 +79,11 @@ class Comparison:
 
     def text(self) -> str:
         """The comparison in one line."""
-        names = self.a.label or "a", self.b.label or "b"
-        verdict = "" if self.clear else "; their intervals overlap, so this may be chance"
+        first, second = _names(self.a, self.b)
+        verdict = "" if self.clear else ": may be chance"
         return (
-            f"{names[1]} gives {self.ratio:.3g} times the samples/s of {names[0]} "
-            f"({self.b.rate:,.1f} against {self.a.rate:,.1f}; {self.least:.3g} to {self.most:.3g}){verdict}"
+            f"{second} gives {self.ratio:.3g} times the samples/s of {first} "
+            f"({self.least:.3g} to {self.most:.3g}{verdict})"
         )
 
     def __repr__(self) -> str:
@@ -95,18 +98,24 @@ def differences(a: Benchmark, b: Benchmark) -> list[Difference]:
     different: nobody can say that it was the same.
     """
     found = []
+    names = _names(a, b)
     for field in FIELDS:
         first, second = getattr(a, field), getattr(b, field)
         if isinstance(first, dict) and isinstance(second, dict):
-            names = [*first, *(name for name in second if name not in first)]
+            keys = [*first, *(key for key in second if key not in first)]
             found += [
-                Difference(f"{field}.{name}", first.get(name), second.get(name))
-                for name in names
-                if first.get(name) != second.get(name)
+                Difference(f"{field}.{key}", first.get(key), second.get(key), names)
+                for key in keys
+                if first.get(key) != second.get(key)
             ]
         elif first != second or (field == "data" and not first):
-            found.append(Difference(field, first, second))
+            found.append(Difference(field, first, second, names))
     return found
+
+
+def _names(a: Benchmark, b: Benchmark) -> tuple[str, str]:
+    """The labels, in quotes, where both have one and they differ."""
+    return (repr(a.label), repr(b.label)) if a.label and b.label and a.label != b.label else ("a", "b")
 
 
 def compare(a: Benchmark, b: Benchmark, *, varied: Collection[str] = ()) -> Comparison:

@@ -33,7 +33,7 @@ def benchmark(
 
     The protocol: every rank makes its step, runs `warmup` steps that don't count, then `intervals` times a barrier,
     `steps` steps, a barrier. An interval's time is the slowest rank's. The `discard` shortest and `discard` longest
-    intervals are left out, the rest give median and spread. On a GPU the device is synchronised at every edge. All of
+    intervals are left out, the rest give mean and spread. On a GPU the device is synchronised at every edge. All of
     this, the machine, the versions and the data's identity are part of the result.
 
     Args:

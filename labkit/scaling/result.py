@@ -7,11 +7,12 @@ import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import labkit
 from labkit.errors import UsageError
+from labkit.scaling.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,14 +65,19 @@ class Benchmark:
         return tuple(ordered[self.discard : len(ordered) - self.discard])
 
     @property
+    def interval_seconds(self) -> float:
+        """Mean time of the intervals that count, in s."""
+        return mean(self.kept)
+
+    @property
     def samples(self) -> int:
         """Samples of all ranks in one interval."""
         return self.ranks * self.batch_size * self.steps
 
     @property
     def rate(self) -> float:
-        """Samples per second of all ranks together: from the median interval of those that count."""
-        return self.samples / median(self.kept)
+        """Samples per second of all ranks together: over the mean of the intervals that count (a trimmed mean)."""
+        return self.samples / self.interval_seconds
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -80,8 +86,8 @@ class Benchmark:
 
     @property
     def step_seconds(self) -> float:
-        """Time of one step, in s, from the median interval."""
-        return median(self.kept) / self.steps
+        """Mean time of one step, in s, over the intervals that count."""
+        return self.interval_seconds / self.steps
 
     def frame(self) -> pd.DataFrame:
         """One row an interval: interval, seconds, samples per second, counts (True or False)."""
@@ -98,14 +104,16 @@ class Benchmark:
         cores = self.hardware.get("cores", 0)
         lines = [
             f"{self.label or 'benchmark'}: {self.rate:,.1f} samples/s ({low:,.1f} to {high:,.1f}), "
-            f"{self.ranks} ranks, batch size {self.batch_size} a rank, {1000 * self.step_seconds:.3g} ms a step",
-            f"{self.warmup} warm-up steps ({1000 * self.warmup_seconds:.3g} ms), {self.intervals} intervals of "
-            f"{self.steps} steps, {self.discard} left out at each end",
-            f"{self.hardware.get('cpu')}, {cores} cores, {self.device}; torch {self.versions.get('torch')}; "
-            f"data: {self.data or 'not identified'}",
+            f"{counted(self.ranks, 'rank')}, batch size {self.batch_size} a rank, "
+            f"{1000 * self.step_seconds:.3g} ms a step",
+            f"{counted(self.warmup, 'warm-up step')} ({1000 * self.warmup_seconds:.3g} ms), "
+            f"{counted(self.intervals, 'interval')} of {counted(self.steps, 'step')}, "
+            f"{self.discard} left out at each end",
+            f"{self.hardware.get('cpu')}, {counted(cores, 'core')}, {self.device}",
+            f"torch {self.versions.get('torch')}; data: {self.data or 'not identified'}",
         ]
         if self.device == "cpu" and isinstance(cores, int) and self.ranks > cores:
-            lines.append(f"{self.ranks} ranks share {cores} cores: this measures the sharing as well.")
+            lines.append(f"{self.ranks} ranks share {counted(cores, 'core')}: this measures the sharing as well.")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

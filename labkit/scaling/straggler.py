@@ -12,6 +12,7 @@ import numpy as np
 
 from labkit.errors import UsageError
 from labkit.inputs import whole
+from labkit.scaling.words import counted
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Straggling:
     step: float | None = None
 
     def text(self) -> str:
-        """One line."""
-        return (
-            f"{self.ranks} ranks: own work {self.mean:.4g} +- {self.deviation:.2g}, slowest of a step {self.seen:.4g} "
-            f"(standard error {self.error:.2g}), upper estimate {self.estimate:.4g}"
-            f"{'' if self.step is None else f', with the all-reduce {self.step:.4g}'}"
+        """One line; where measured, a second one for the time until all had met."""
+        line = (
+            f"{counted(self.ranks, 'rank')}: own work {self.mean:.4g} +- {self.deviation:.2g}, "
+            f"slowest {self.seen:.4g} (error {self.error:.2g}), upper estimate {self.estimate:.4g}"
         )
+        return line if self.step is None else f"{line}\nwith the all-reduce: {self.step:.4g}"
 
 
 def straggler_estimate(mean: float, deviation: float, ranks: int) -> float:

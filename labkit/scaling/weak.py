@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import UsageError
 from labkit.scaling.result import Benchmark
+from labkit.scaling.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +43,8 @@ class WeakScaling:
     @cached_property
     def efficiency(self) -> dict[int, float]:
         """T1 / TR by number of ranks: step time on one rank over step time on R. 1: more ranks cost nothing."""
-        first = self.benchmarks[0].step_seconds
-        return {one.ranks: first / one.step_seconds for one in self.benchmarks}
+        first = self.benchmarks[0].interval_seconds  # intervals have as many steps on any number of ranks
+        return {one.ranks: first / one.interval_seconds for one in self.benchmarks}
 
     @cached_property
     def efficiency_range(self) -> dict[int, tuple[float, float]]:
@@ -65,16 +66,20 @@ class WeakScaling:
     def text(self) -> str:
         """One line a number of ranks, and whether ranks had to share cores."""
         first = self.benchmarks[0]
-        lines = [f"weak scaling, batch size {first.batch_size} a rank, on {first.hardware.get('cores')} cores"]
+        lines = [
+            f"weak scaling, batch size {first.batch_size} a rank, on {counted(first.hardware.get('cores', 0), 'core')}"
+        ]
         for one in self.benchmarks:
             least, most = self.efficiency_range[one.ranks]
             lines.append(
-                f"{one.ranks} ranks: {one.rate:,.1f} samples/s, {1000 * one.step_seconds:.3g} ms a step, "
+                f"{counted(one.ranks, 'rank')}: {one.rate:,.1f} samples/s, {1000 * one.step_seconds:.3g} ms a step, "
                 f"efficiency {self.efficiency[one.ranks]:.2f} ({least:.2f} to {most:.2f})"
             )
         cores = first.hardware.get("cores")
         if first.device == "cpu" and isinstance(cores, int) and self.benchmarks[-1].ranks > cores:
-            lines.append(f"More ranks than {cores} cores share them: efficiency then falls for that reason alone.")
+            lines.append(
+                f"More ranks than {counted(cores, 'core')} have to share: efficiency then falls for that reason alone."
+            )
         return "\n".join(lines)
 
     def plot(self) -> Picture:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
+import torch
 
 from labkit.scaling import differences, jobs, sketch
 
@@ -77,4 +79,37 @@ def test_sketches_draw_the_answer():
     assert "mean of the rest 100.0 ms" in drawn.alt
     assert "nothing is left" in sketch.sketch_warmup(times, 9, 0).alt
     assert "Your function: 5" in sketch.sketch_throughput(lambda *_: 5.0).alt
-    assert "1 ranks 0.50" in sketch.sketch_efficiency(lambda runs: {1: 0.5}).alt
+    assert "1 rank 0.50, 2 ranks 0.25" in sketch.sketch_efficiency(lambda runs: {1: 0.5, "2": 0.25}).alt
+    none = sketch.sketch_efficiency(lambda runs: None)
+    assert "gives None, no efficiency, for runs on 1 rank with batch size 32, 2 ranks" in none.alt
+    assert len(none.table) == 3
+
+
+TIMES = jobs.StepTimes(((0.1, 0.2, 0.1), (0.1, 0.3, 0.1)))
+NOT_DRAWN = [
+    (lambda: sketch.sketch_warmup(TIMES, None, 1), "warmup is None: give a whole number, 0 or more"),
+    (lambda: sketch.sketch_warmup(TIMES, 1, "two"), "later is 'two': give a whole number"),
+    (lambda: sketch.sketch_warmup(TIMES, -1, 1), "warmup is -1: give a whole number"),
+    (lambda: sketch.sketch_throughput(lambda *_: None), "what your function gives is None: give a number"),
+    (lambda: sketch.sketch_throughput(lambda *_: "50"), "what your function gives is '50': give a number"),
+    (lambda: sketch.sketch_efficiency(lambda runs: [1.0]), "is [1.0]: give a dict {ranks: efficiency}, or None"),
+    (lambda: sketch.sketch_efficiency(lambda runs: {}), "is {}: give a dict"),
+    (lambda: sketch.sketch_efficiency(lambda runs: {1: 1.0, 2: None}), "on 2 ranks is None: give a number"),
+    (lambda: sketch.sketch_reports(None, {}, None), "differs is None: give a dict"),
+    (lambda: sketch.sketch_reports(None, {"A": 0}, {"A": True}), 'A is True: give the name of a field, or "nothing"'),
+    (lambda: sketch.sketch_straggler(40, 4, 8, "50", 0.8), "estimate is '50': give a number"),
+    (lambda: sketch.sketch_straggler(40, 4, 8, 50, None), "efficiency is None: give a number"),
+    (lambda: sketch.sketch_straggler(40, 4, 8, float("nan"), 1), "estimate is nan: give a number"),
+]
+
+
+@pytest.mark.parametrize(("draw", "said"), NOT_DRAWN, ids=[said for _, said in NOT_DRAWN])
+def test_an_answer_of_another_kind_is_named_in_plain_words(draw, said):
+    alt = draw().alt
+    assert said in alt
+    assert "Error" not in alt
+
+
+@pytest.mark.parametrize("number", [np.float32(50), np.int64(50), torch.tensor(50.0), 50])
+def test_numbers_of_numpy_and_torch_are_drawn(number):
+    assert "You say 50 ms for 8 ranks" in sketch.sketch_straggler(40, 4, 8, number, 0.8).alt

@@ -93,10 +93,14 @@ def test_outliers_go_by_the_rule_and_the_rest_is_said():
     result = made()
     assert result.kept == (0.9, 1.0, 1.1)
     assert result.rate == 2 * 32 * 10 / 1.0
+    assert made(seconds=(0.9, 1.0, 1.7, 9.0, 0.1)).rate == pytest.approx(640 / 1.2)  # their mean, not their median
+    assert made(discard=0).rate == pytest.approx(640 / 2.42)
+    assert result.step_seconds == pytest.approx(0.1)
     assert result.spread == pytest.approx((640 / 1.1, 640 / 0.9))
     assert result.frame()["counts"].tolist() == [False, True, True, True, False]
     assert "640.0 samples/s (581.8 to 711.1)" in result.text()
-    assert "share 1 cores" in made(hardware={"cores": 1}).text()
+    assert "share 1 core:" in made(hardware={"cores": 1}).text()
+    assert "1 rank, batch size" in made(ranks=1).text()
 
 
 def test_a_report_survives_its_file(tmp_path):
@@ -116,10 +120,12 @@ def test_alike_runs_are_compared():
     found = compare(made(), fast)
     assert found.ratio == pytest.approx(2.0)
     assert found.clear
-    assert found.text().startswith("fast gives 2 times the samples/s of base")
+    assert found.text().startswith("'fast' gives 2 times the samples/s of 'base'")
     near = compare(made(), made(label="near", seconds=(1.0, 1.0, 0.99, 1.02, 1.0)))
     assert not near.clear
     assert "may be chance" in near.text()
+    assert len(near.text()) < 100  # one line of a notebook
+    assert compare(made(), made()).text().startswith("b gives 1 times the samples/s of a")
 
 
 UNLIKE = [
@@ -148,6 +154,16 @@ def test_unlike_runs_are_refused_in_one_line(changes, message):
     assert compare(made(), made(**changes), varied=fields).a == made()
 
 
+def test_a_refusal_calls_the_runs_by_their_labels():
+    said = [
+        str(differences(made(label="old"), made(label="new", **changes))[0]) for changes in ({"ranks": 4}, {"data": ""})
+    ]
+    assert said[0] == "ranks is 2 in 'old' and 4 in 'new'"
+    assert said[1].startswith("data isn't identified in 'new'")
+    with pytest.raises(NotComparable, match="ranks is 2 in a and 4 in b"):
+        compare(made(label=""), made(label="new", ranks=4))
+
+
 def test_the_difference_that_matters_most_comes_first_and_the_rest_is_counted():
     with pytest.raises(NotComparable, match=r"not comparable: batch_size .* \(2 more: ranks, warmup\)"):
         compare(made(), made(warmup=3, ranks=4, batch_size=16))
@@ -165,6 +181,8 @@ def test_weak_scaling_on_real_ranks():
     for count, (least, most) in study.efficiency_range.items():
         assert least <= study.efficiency[count] <= most
     assert len(study.frame()) == 3
+    assert "1 rank: " in study.text()
+    assert "2 ranks: " in study.text()
     picture = study.plot()
     assert "efficiency" in picture.alt
     assert picture.png().startswith(b"\x89PNG")
@@ -215,6 +233,7 @@ def test_straggling_on_real_ranks():
     assert found.step > found.seen > found.mean  # everyone waits for the slowest
     assert found.estimate == straggler_estimate(found.mean, found.deviation, 4)
     assert "upper estimate" in found.text()
+    assert all(len(line) < 100 for line in found.text().splitlines())
 
 
 def bad_report(**changes):

@@ -40,6 +40,20 @@ efficiency = crowd.mean / estimate
 estimate = straggler_estimate(crowd.mean, crowd.deviation, crowd.ranks)
 efficiency = 1 - crowd.mean / estimate
 
+# %% wrong: a whole number of ms -> card: only the rounding is off: give one decimal place
+exact = straggler_estimate(crowd.mean, crowd.deviation, crowd.ranks)
+estimate = int(exact) if exact % 1 > 0.06 else int(exact) + 1
+efficiency = round(crowd.mean / estimate, 2)
+
+# %% wrong: one digit of a share -> card: only the rounding is off: give two decimal places
+estimate = straggler_estimate(crowd.mean, crowd.deviation, crowd.ranks)
+tenths = crowd.mean / estimate * 10
+efficiency = (int(tenths) if tenths % 1 > 0.07 else int(tenths) + 1) / 10
+
+# %% wrong: percent -> card: that is percent
+estimate = straggler_estimate(crowd.mean, crowd.deviation, crowd.ranks)
+efficiency = 100 * crowd.mean / estimate
+
 # %% wrong: words -> card: two numbers
 estimate = "long"
 efficiency = "low"

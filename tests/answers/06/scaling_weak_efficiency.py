@@ -15,6 +15,16 @@ def weak_efficiency(runs):
     alone = seconds.get(1)
     return alone and {ranks: alone / seconds[ranks] for ranks in sorted(seconds)}
 
+# %% right: keys as JSON makes them, in single precision
+import numpy as np
+
+
+def weak_efficiency(runs):
+    rates = {run["ranks"]: np.float32(run["samples_per_second"]) for run in runs}
+    if len({run["batch_size"] for run in runs}) > 1 or 1 not in rates:
+        return None
+    return {str(ranks): rates[ranks] / np.float32(ranks) / rates[1] for ranks in rates}
+
 # %% wrong: the speed-up -> card: that is the speed-up
 def weak_efficiency(runs):
     rates = {run["ranks"]: run["samples_per_second"] for run in runs}
