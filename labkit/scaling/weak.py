@@ -76,10 +76,9 @@ class WeakScaling:
                 f"efficiency {self.efficiency[one.ranks]:.2f} ({least:.2f} to {most:.2f})"
             )
         cores = first.hardware.get("cores")
-        if first.device == "cpu" and isinstance(cores, int) and self.benchmarks[-1].ranks > cores:
-            lines.append(
-                f"More ranks than {counted(cores, 'core')} have to share: efficiency then falls for that reason alone."
-            )
+        most = self.benchmarks[-1].ranks
+        if first.device == "cpu" and isinstance(cores, int) and most > cores:
+            lines.append(f"{most} ranks share {counted(cores, 'core')}: efficiency falls for that reason alone.")
         return "\n".join(lines)
 
     def plot(self) -> Picture:
