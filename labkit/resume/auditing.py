@@ -12,7 +12,6 @@ from typing import Any
 from labkit.errors import UsageError
 from labkit.inputs import whole
 from labkit.resume import auditing_findings as findings
-from labkit.resume.auditing_compare import Truth, moments
 from labkit.resume.auditing_lives import run_lives
 from labkit.resume.auditing_plan import planned
 from labkit.resume.auditing_report import ResumeReport, Scenario
@@ -160,6 +159,3 @@ def _steps(kill_at: str | Iterable[int], steps: int) -> tuple[int, ...]:
             f"kill_at holds {bad[0]}: kills fall in steps 1 to {steps - 1}, so that one is left to compare"
         )
     return named
-
-
-__all__ = ("Truth", "audit", "moments")

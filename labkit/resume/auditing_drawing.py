@@ -26,7 +26,7 @@ def draw(report: ResumeReport) -> Picture:
         place = f" {first.bytes} %" if first.phase == "damaged" else ""
         rows.setdefault(f"{first.phase}{place}" + (f", again {gap} later" if gap else ""), []).append(one)
     columns = max((one.kills[0].step for one in report.scenarios), default=1)
-    figure = Figure(figsize=(min(9.6, 3.4 + 0.55 * columns), 1.4 + 0.42 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(min(9.6, max(7.4, 3.4 + 0.55 * columns)), 1.4 + 0.42 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     for y, held in enumerate(rows.values()):
         for one in held:

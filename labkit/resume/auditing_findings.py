@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit.resume.auditing_compare import Difference, Moment, Truth, bitwise, close, moments, parted
 from labkit.resume.auditing_report import ResumeFinding, Scenario
-from labkit.resume.kill import AFTER_SAVE, DAMAGED, Kill
+from labkit.resume.kill import DAMAGED, Kill
 from labkit.resume.programs import Life, read_notes
 
 
@@ -184,6 +184,3 @@ def _finding(component: str, shown: list[tuple[Scenario, Difference]]) -> Resume
         component, said, found.leaf, found.rank, found.step, found.expected, found.seen, found.kin, scenario.kills,
         len(shown), not once,
     )  # fmt: skip
-
-
-__all__ = ("AFTER_SAVE", "Continuous", "gathered", "judge", "truth_of")

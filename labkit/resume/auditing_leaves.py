@@ -139,7 +139,7 @@ class _Walker:
             self.above.pop()
 
     def _walk(self, value: Any, path: str, component: str | None, depth: int) -> None:
-        name = component or named(path)
+        name = component or named(path) or _kind(value)
         if (leaf := leaf_of(value, name or path.split("/")[0])) is not None:
             self.found[path] = leaf
         elif depth > DEPTH:
@@ -221,7 +221,7 @@ def _kind(value: Any) -> str | None:
         return "schedule"
     if isinstance(value, torch.amp.GradScaler):
         return "scaler"
-    if isinstance(value, random.Random | np.random.Generator | np.random.RandomState):
+    if isinstance(value, torch.Generator | random.Random | np.random.Generator | np.random.RandomState):
         return "rng"
     return None
 

@@ -125,6 +125,3 @@ def _final(life: Life, measure: str, steps: int) -> float:
     if leaf is None or leaf.sketch is None:
         raise UsageError(f'the program returns no finite {measure!r} from its last step: return {{"{measure}": ...}}')
     return float(leaf.sketch[1])
-
-
-__all__: tuple[str, ...] = ("CONTRACTS", "Statistical", "name_of", "statistical")

@@ -237,3 +237,23 @@ def test_a_folder_that_cant_be_written(tmp_path):
     (tmp_path / "r").mkdir(mode=0o500)
     with pytest.raises(UsageError, match="can't hold a record"):
         Recorder(tmp_path / "r")
+
+
+def test_of_a_slice_only_the_slice_is_kept(tmp_path):
+    whole = torch.zeros(1_000_000)
+    with Recorder(tmp_path / "r") as recorder:
+        for step in range(20):
+            recorder.step(step, loss=1.0)
+        recorder.step(20, loss=50.0, batch=whole[:4])
+    assert (read(tmp_path / "r").evidence[0].folder / "batch.pt").stat().st_size < 10_000
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_figures_on_a_gpu_arrive_a_step_later(tmp_path):
+    with Recorder(tmp_path / "r") as recorder:
+        for step in range(30):
+            found = recorder.step(step, loss=torch.tensor(90.0 if step == 28 else 1.0, device="cuda"), lr=0.1)
+            assert (found is not None) == (step == 29)
+    rows = read(tmp_path / "r").rows
+    assert [row["loss"] for row in rows] == [1.0] * 28 + [90.0, 1.0]

@@ -182,3 +182,14 @@ def test_the_command(root):
     good = subprocess.run([*command, "audit_programs:Counter", *words], **here)
     assert (good.returncode, json.loads(good.stdout)["kept"]) == (0, True), good.stderr
     assert subprocess.run([*command, "no_such.py:x", *words], **here).returncode == 2
+
+
+def test_progress_that_is_lost_is_found():
+    class StartsOver(programs.Counter):
+        def start(self, folder):
+            for path in folder.glob("*.json"):
+                path.unlink()
+            return super().start(folder)
+
+    found = audit(StartsOver(), steps=4, kill_at=[2], phases=("after save",), twice=False)
+    assert [(one.component, one.kin) for one in found.findings] == [("checkpoint", "progress lost")]
