@@ -30,6 +30,7 @@ from labkit.ranks.protocol import Channel, blob, read_blob
 from labkit.ranks.tree import close_all_but, die_with
 
 _AT_START: set[str] = set()  # modules that the server had brought in
+_LIVING: list[Any] = []  # what is open until the rank ends; dropped earlier, Python warns of it among the rank's prints
 DUMP_SIGNAL = signal.SIGUSR2  # "write down where you stand"
 ENDLESS = timedelta(days=1)  # the supervisor holds the deadline, not gloo
 
@@ -90,6 +91,7 @@ def _settle_in(place: Place) -> None:
 
 def _serve(place: Place) -> int:
     jobs = Channel.of(place.jobs)
+    _LIVING.append(jobs)
     row = counting.Row(boards.attach(place.board, place.ranks), place.rank)
     try:
         store = _join(place)  # noqa: F841  rank 0's store serves the others as long as it lives

@@ -304,3 +304,16 @@ def test_wrong_words_for_torchrun(words: list[str], line: str, monkeypatch, caps
     said = capsys.readouterr().err
     assert line in said
     assert said.count("\n") == 1
+
+
+def test_a_rank_that_shows_all_warnings_shows_none_of_ours(capsys):
+    """torch._dynamo, which DDP imports, turns warnings on; a socket of ours dropped before the end would be among them."""
+
+    def job(rank):
+        import warnings
+
+        warnings.simplefilter("always")
+        return rank
+
+    assert ranks.run(job, ranks=2) == [0, 1]
+    assert capsys.readouterr().out == ""
