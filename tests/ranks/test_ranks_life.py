@@ -307,7 +307,7 @@ def test_wrong_words_for_torchrun(words: list[str], line: str, monkeypatch, caps
 
 
 def test_a_rank_that_shows_all_warnings_shows_none_of_ours(capsys):
-    """torch._dynamo, which DDP imports, turns warnings on; a socket of ours dropped before the end would be among them."""
+    """torch._dynamo, which DDP imports, turns warnings on; a socket of ours dropped early would be among them."""
 
     def job(rank):
         import warnings
