@@ -182,7 +182,8 @@ def _blocks(done: int, of: int, width: int = 20) -> str:
 def _bar(name: str, done: int, of: int, points: float, most: float) -> str:
     words = f"{done} of {of} passed, {points:g} of {most:g} points"
     return (
-        '<div style="display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px;margin:8px 0 2px">'
+        '<div style="display:inline-flex;width:calc(100% - 24px);flex-wrap:wrap;align-items:center;gap:4px 12px;'
+        'margin:8px 0 2px">'
         f'<strong style="flex:0 0 72px">{html.escape(name)}</strong>'
         f'<div role="progressbar" aria-label="{html.escape(name, quote=True)}" aria-valuemin="0" aria-valuemax="{of}" '
         f'aria-valuenow="{done}" aria-valuetext="{words}" style="flex:0 1 240px;min-width:120px;height:12px;'
@@ -198,10 +199,13 @@ def _lab(lab: str, rows: list[Row]) -> str:
         for name, style in (("Exercise", _CELL), ("Verdict", _CELL), ("Attempts", _NUMBER), ("Points", _NUMBER))
     )
     body = "".join(_line(row) for row in rows)
+    # A lab that somebody has begun is open; the others fold, or the whole course would stand under every lab.
+    begun = " open" if any(row.verdict != "not tried" for row in rows) else ""
     return (
-        _bar(f"Lab {lab}", *_sums(rows)) + f'<table aria-label="Lab {html.escape(lab, quote=True)}" '
+        f"<details{begun}><summary>{_bar(f'Lab {lab}', *_sums(rows))}</summary>"
+        f'<table aria-label="Lab {html.escape(lab, quote=True)}" '
         'style="border-collapse:collapse;margin:0 0 4px;font-size:13px;color:inherit">'
-        f'<thead><tr style="background:none">{head}</tr></thead><tbody>{body}</tbody></table>'
+        f'<thead><tr style="background:none">{head}</tr></thead><tbody>{body}</tbody></table></details>'
     )
 
 

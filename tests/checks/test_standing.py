@@ -142,3 +142,12 @@ def test_a_verdict_that_damage_left_unreadable_is_shown_as_not_answered():
 def test_a_course_without_exercises():
     assert view([], {}).text() == "This labkit holds no exercises."
     Reader(view([], {}).html())
+
+
+def test_labs_that_nobody_has_begun_are_folded():
+    facts = [("00", "start.practice", "Practice", 1, 2), ("01", "pipeline.waits", "Waits", 2, 6)]
+    begun = {"start.practice": Standing("start.practice", "failed", "failed", 1, 0, None, "2026-01-01T00:00:00+00:00")}
+    drawn = view(facts, begun).html()
+    assert drawn.count("<details open>") == 1
+    assert drawn.count("<details>") == 1
+    assert drawn.index("<details open>") < drawn.index("<details>")
