@@ -233,30 +233,35 @@ _WANTED = {  # kind -> verdict, and whether a t-test finds a difference (None: e
 def _draw_twins(rng: random.Random) -> dict[str, Any]:
     while True:
         seed = rng.randint(1000, 99_999)
-        for kind, verdict, found in zip(lab08_ranks.kinds_of(seed).values(), *_judged(seed), strict=True):
-            wanted, significant = _WANTED[kind]
-            if verdict != wanted or significant not in (None, found):
-                break
-        else:
+        wanted = [_WANTED[kind] for kind in lab08_ranks.kinds_of(seed).values()]
+        if _verdicts(seed) == tuple(verdict for verdict, _ in wanted) and all(
+            found in (None, seen) for (_, found), seen in zip(wanted, _significant(seed), strict=True)
+        ):
             return {"seed": seed, "margin": lab08_ranks.margin_of(seed)}
 
 
 @functools.lru_cache(maxsize=4096)
-def _judged(seed: int) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """For A to D: the verdict, and whether a t-test finds a difference."""
+def _verdicts(seed: int) -> tuple[str, ...]:
+    """For A to D: what the interval says."""
     margin, held = lab08_ranks.margin_of(seed), lab08_ranks.twins({"seed": seed}).values()
-    verdicts = tuple(lab08_ranks.verdict(one["straight"], one["resumed"], margin) for one in held)
-    return verdicts, tuple(lab08_ranks.significant(one["straight"], one["resumed"]) for one in held)
+    return tuple(lab08_ranks.verdict(one["straight"], one["resumed"], margin) for one in held)
+
+
+@functools.lru_cache(maxsize=4096)
+def _significant(seed: int) -> tuple[bool, ...]:
+    """For A to D: whether a t-test finds a difference."""
+    held = lab08_ranks.twins({"seed": seed}).values()
+    return tuple(lab08_ranks.significant(one["straight"], one["resumed"]) for one in held)
 
 
 def twins_truth(figures: Mapping[str, Any]) -> dict[str, str]:
     """What the interval says for each program."""
-    return dict(zip("ABCD", _judged(figures["seed"])[0], strict=True))
+    return dict(zip("ABCD", _verdicts(figures["seed"]), strict=True))
 
 
 def twins_mistakes(figures: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """What people's rules give."""
-    truth, found = twins_truth(figures), dict(zip("ABCD", _judged(figures["seed"])[1], strict=True))
+    truth, found = twins_truth(figures), dict(zip("ABCD", _significant(figures["seed"]), strict=True))
     return {
         "what a t-test says: no significant difference, so equivalent": {
             k: "different" if found[k] else "equivalent" for k in truth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Mapping
@@ -146,6 +147,7 @@ def twins(job: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
     return found
 
 
+@functools.lru_cache(maxsize=4096)
 def margin_of(seed: int) -> float:
     """A margin declared beforehand, from 40 uninterrupted runs that are used for nothing else, for 12 runs a side."""
     return float(f"{1.3 * margin_from(final_losses(7_000_000 + seed, 40, resumed=False), runs=12):.2g}")
