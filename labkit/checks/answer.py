@@ -10,6 +10,7 @@ import linecache
 import reprlib
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from labkit.checks.plain import NotPlain, Unanswered, plain
@@ -61,7 +62,7 @@ class LocalAnswer:
         try:
             return plain(self._answer(*copy.deepcopy(args)))
         except NotImplementedError as error:
-            if _raised_in(error, self._answer):
+            if _is_stub(error, self._answer):
                 raise Unanswered(name) from None
             raise AnswerFault(given, f"NotImplementedError: {_one_line(error)}{_where(error)}", *_RAISED) from None
         except Unanswered:
@@ -72,16 +73,22 @@ class LocalAnswer:
             raise AnswerFault(given, f"{type(error).__name__}: {_one_line(error)}{_where(error)}", *_RAISED) from None
 
 
+_LABKIT = str(Path(__file__).parents[1])
 _RAISED = (
     "a result for every valid input",
     "run that call in a cell of your own and read the whole traceback.",
 )  # what should hold, and what to try, where an answer raised
 
 
-def _raised_in(error: BaseException, function: Any) -> bool:
-    """Whether the function itself raised, and not something that it called (a library's NotImplementedError)."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].name == getattr(function, "__name__", None)
+def _is_stub(error: BaseException, function: Any) -> bool:
+    """Whether a stub raised: code that a person typed, the function itself, or labkit around it; no other package."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return _typed(last.filename) or last.filename.startswith(_LABKIT) or last.name == getattr(function, "__name__", "")
+
+
+def _typed(filename: str) -> bool:
+    """Whether code of this file was typed in a notebook: a cell, and not a module on the disk."""
+    return not filename.endswith(".py") or "ipykernel_" in filename
 
 
 def call_text(function: Callable[..., Any] | str, args: tuple[Any, ...]) -> str:
@@ -100,7 +107,7 @@ def _one_line(error: BaseException) -> str:
 def _where(error: BaseException) -> str:
     """The line of the learner's code that raised: the last frame that is not in a file of a package."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-    typed = [f for f in frames if not f.filename.endswith(".py") or "ipykernel_" in f.filename]
+    typed = [f for f in frames if _typed(f.filename)]
     if not typed:
         return ""
     source = linecache.getline(typed[-1].filename, typed[-1].lineno or 0).strip()

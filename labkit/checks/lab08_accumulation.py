@@ -7,8 +7,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from labkit.checks.lab08_stubs import around
-
 Row = list[float]
 """After one update: step, w, b, vw, vb, cursor."""
 
@@ -89,7 +87,6 @@ def stopped_in_mid_step(save: Save, resume: Resume) -> Callable[[int, int, int, 
     gives a row (step, w, b, vw, vb, cursor) for each update of the new run; none if nothing was put into it.
     """
 
-    @around("stopped_in_mid_step")
     def stopped(seed: int, accumulate: int, micros: int, until: int) -> list[Row]:
         run = Accumulation(seed, accumulate)
         for _ in range(micros):
@@ -105,4 +102,5 @@ def stopped_in_mid_step(save: Save, resume: Resume) -> Callable[[int, int, int, 
         resume(fresh, json.loads(saved))
         return [] if vars(fresh) == untouched and micros >= accumulate else updates_of(fresh, until)
 
+    stopped.__name__ = "stopped_in_mid_step"  # as cards call it
     return stopped

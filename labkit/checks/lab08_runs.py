@@ -7,8 +7,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from labkit.checks.lab08_stubs import around
-
 
 class CountedOrder:
     """A batch sampler that counts the batches it was asked for: how far a DataLoader has read ahead."""
@@ -132,7 +130,6 @@ def walked(make: Callable[[Any, int, int, int], Any]) -> Callable[..., Walk]:
     a loop that nobody stopped (`whole`), walks that gave nothing (`empty`), and samples read after the last stop.
     """
 
-    @around("walked")
     def walk(
         samples: int, batch_size: int, seed: int, workers: int, stops: list[list[int]], total: int
     ) -> dict[str, Any]:
@@ -150,6 +147,7 @@ def walked(make: Callable[[Any, int, int, int], Any]) -> Callable[..., Walk]:
             state, reads = json.dumps(loader.state_dict()), data.reads
         return {**found, "whole": whole["applied"], "reads": reads}
 
+    walk.__name__ = "walked"  # as cards call it
     return walk
 
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.checks.lab08_stubs import around
-
 if TYPE_CHECKING:
     from labkit.records.reading import Record
 
@@ -95,7 +93,6 @@ def _there(rank: int, name: Name, config: dict[str, Any], samples: list[str], ig
 def named_twice(name: Name) -> Callable[..., list[Any]]:
     """The names that a person's function gives two runs here, and the first of them in another process."""
 
-    @around("named_twice")
     def named(a: dict[str, Any], a_samples: list[str], b: dict[str, Any], b_samples: list[str],
               ignore: list[str]) -> list[Any]:  # fmt: skip
         from labkit import ranks
@@ -103,6 +100,7 @@ def named_twice(name: Name) -> Callable[..., list[Any]]:
         here = [name(a, a_samples, ignore), name(b, b_samples, ignore)]
         return [*here, ranks.run(_there, name, a, a_samples, ignore, ranks=1)[0]]
 
+    named.__name__ = "named_twice"  # as cards call it
     return named
 
 
@@ -115,7 +113,6 @@ def watched(make: Callable[[int], Any]) -> Callable[..., dict[str, Any]]:
     The result takes (losses, batches, keep) and gives what is kept, [step, batch] each, and the bytes that it holds.
     """
 
-    @around("watched")
     def watch(losses: Sequence[float | None], batches: Sequence[Sequence[int]], keep: int) -> dict[str, Any]:
         keeper, buffer = make(keep), [0] * len(batches[0])
         for step, (loss, batch) in enumerate(zip(losses, batches, strict=True), start=1):
@@ -129,6 +126,7 @@ def watched(make: Callable[[int], Any]) -> Callable[..., dict[str, Any]]:
             held = 0
         return {"kept": [[step, list(batch)] for step, batch in kept], "held": held}
 
+    watch.__name__ = "watched"  # as cards call it
     return watch
 
 
