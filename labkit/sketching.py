@@ -9,6 +9,7 @@ from typing import ParamSpec
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from labkit.errors import LabkitError
 from labkit.picture import Picture
 
 P = ParamSpec("P")
@@ -29,6 +30,8 @@ def or_nothing(draw: Callable[P, Picture]) -> Callable[P, Picture]:
             given = (*args, *kwargs.values())
             if any(value is ... for value in given):
                 return nothing(OPEN)
+            if isinstance(error, LabkitError):  # it says itself what is wrong
+                return nothing(f"this answer can't be drawn ({error})"[:160])
             if (text := next((value for value in given if isinstance(value, str)), None)) is not None:
                 return nothing(f"this answer can't be drawn: {text!r} is text, give a number"[:160])
             if any(value is None for value in given):

@@ -152,7 +152,8 @@ print(ranks.run(work, sys.argv[1], ranks=2), flush=True)
 
 def script(tmp_path: Path, argument: str) -> subprocess.Popen[str]:
     path = tmp_path / "script.py"
-    path.write_text(SCRIPT)
+    # Where the tests themselves run in the background, SIGINT is ignored and stays so in a child; a person's isn't.
+    path.write_text("import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + SCRIPT)
     return subprocess.Popen(
         [sys.executable, str(path), argument], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
