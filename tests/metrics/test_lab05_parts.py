@@ -11,6 +11,8 @@ from labkit.errors import UsageError
 from labkit.metrics import across, biases, programs, sketch, suspects, ways
 from labkit.sharding import plan
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 needs_accelerate = pytest.mark.skipif(importlib.util.find_spec("accelerate") is None, reason="needs accelerate")
 
 

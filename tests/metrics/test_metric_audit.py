@@ -16,6 +16,8 @@ from labkit.errors import UsageError
 from labkit.metrics import ConfusionCounts, MeanOf, Predictions, SumCount, auc, audit, measure_traffic
 from labkit.sharding import plan
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 RNG = np.random.default_rng(0)
 TARGETS = RNG.integers(0, 2, 61)
 SCORES = np.clip(0.3 * TARGETS + 0.7 * RNG.random(61), 0, 1)

@@ -18,6 +18,8 @@ from torch.utils.data import DataLoader
 
 from labkit import ranks
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 FOREVER = 10_000
 
 

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from labkit.errors import UsageError
 from labkit.records import Identity, Recorder, SpikeDetector, identify, read, reproduction
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=17, max_size=150), st.integers(16, 40))
 @settings(max_examples=60, deadline=None)

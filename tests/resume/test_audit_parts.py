@@ -14,6 +14,8 @@ from labkit.resume.auditing_compare import close
 from labkit.resume.auditing_leaves import Leaf, flatten, named, unseen
 from labkit.resume.kill import flip_a_byte
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 @pytest.mark.parametrize(
     ("path", "component"),

@@ -11,6 +11,8 @@ from labkit.errors import UsageError
 from labkit.resume import margin_from, tost
 from labkit.resume.contract_tost import t_cdf, t_quantile
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 @pytest.mark.parametrize(
     ("p", "freedom", "t"),

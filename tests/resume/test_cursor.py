@@ -15,6 +15,8 @@ from torch.utils.data import Dataset, IterableDataset
 from labkit.errors import UsageError
 from labkit.resume import CommittedLoader, CommittedStream, Permutation
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 class Numbers(Dataset):
     """Sample i is (i, a draw): the draw stands for random augmentation."""

@@ -12,6 +12,8 @@ from labkit.checks.lab09_builds import fault_of, newest_good
 from labkit.checks.lab09_disk import KINDS, SCENES, Disk, damaged, in_background, kinds_of, loads, recorded
 from labkit.resume import sketch_store as sketch
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 OPEN = "still open"
 
 

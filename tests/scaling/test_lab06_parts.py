@@ -10,6 +10,8 @@ import torch
 
 from labkit.scaling import differences, jobs, sketch
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 @pytest.mark.parametrize("job", range(60))
 def test_planned_jobs_can_be_read(job):

@@ -19,6 +19,8 @@ from labkit.sharding import CAUSES, audit, plan, plan_dispatch, plan_distributed
 from labkit.sharding.recorder import Recorder
 from labkit.sharding.spool import Spool
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 class Numbers(Dataset):
     def __init__(self, size):

@@ -9,6 +9,8 @@ from matplotlib.patches import Rectangle
 from labkit.sharding import plan, plan_distributed_sampler, sketch
 from labkit.sketching import OPEN
 
+pytestmark = pytest.mark.slow  # real processes all through
+
 
 def boxes(picture, *, hatched=None):
     """The boxes of a picture: all, or those with or without hatching."""
