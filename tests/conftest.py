@@ -27,3 +27,15 @@ def _own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One real Chromium for all browser tests of this process (Playwright allows one of its loops at a time)."""
+    import labdriver  # brings Playwright along: only where a browser test runs
+
+    if labdriver.find_chromium() is None:
+        reason = "no Chromium found: install Debian's chromium, or name one in LABKIT_CHROMIUM"
+        (pytest.fail if os.environ.get("LABKIT_REQUIRE_BROWSER") else pytest.skip)(reason)
+    with labdriver.browser() as chromium:
+        yield chromium

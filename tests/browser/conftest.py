@@ -11,15 +11,6 @@ ROOT = Path(__file__).parents[2]
 SHOTS = os.environ.get("LABKIT_SCREENSHOTS")  # a folder: screenshots are kept there, to be looked at
 
 
-@pytest.fixture(scope="session")
-def chromium():
-    if labdriver.find_chromium() is None:
-        reason = "no Chromium found: install Debian's chromium, or name one in LABKIT_CHROMIUM"
-        (pytest.fail if os.environ.get("LABKIT_REQUIRE_BROWSER") else pytest.skip)(reason)
-    with labdriver.browser() as chromium:
-        yield chromium
-
-
 @pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"], ids=["light", "dark"])
 def theme(request):
     return request.param

@@ -169,23 +169,12 @@ window.end = widget.render({ model: window.model, el: document.getElementById("h
 
 
 @pytest.fixture
-def page():
+def page(chromium):
     """A page of a real Chromium that can reach nothing but the module."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright isn't installed")
-    binary = next(
-        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-    )
-    if binary is None:
-        pytest.skip("no Chromium on PATH")
-    with sync_api.sync_playwright() as playwright:
-        quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-        browser = playwright.chromium.launch(
-            executable_path=binary, args=[*quiet, "--disable-component-update", "--disable-sync"]
-        )
-        page = browser.new_page(viewport={"width": 1000, "height": 700})
-        page.set_default_timeout(60_000)
-        yield page
-        browser.close()
+    page = chromium.new_page(viewport={"width": 1000, "height": 700})
+    page.set_default_timeout(60_000)
+    yield page
+    page.close()
 
 
 def open_widget(page, widget):
