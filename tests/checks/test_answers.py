@@ -27,7 +27,7 @@ def cases():
                 yield pytest.param(number, answer, learner, id=name, marks=() if quick else pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("number", "answer", "learner"), cases())
+@pytest.mark.parametrize(("number", "answer", "learner"), list(cases()))
 def test_answer(number, answer, learner, monkeypatch):
     monkeypatch.setenv("LABKIT_LEARNER", learner)
     result = answerbook.judge(number, answer)
