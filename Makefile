@@ -46,5 +46,5 @@ $(VENV)/.lab: $(VENV)/.python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[labs,test]'
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[labs,grade,hub,test]'
 	@touch $@

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 def declared(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    return [Requirement(r) for r in project["dependencies"] + extras["labs"] + extras["test"]]
+    return [Requirement(r) for r in project["dependencies"] + extras["labs"] + extras["grade"] + extras["hub"] + extras["test"]]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_conda_users_get_the_same_set(root):
         "pip",
         "make",
         "--constraint constraints.txt",
-        "--editable .[labs,test]",
+        "--editable .[labs,grade,hub,test]",
     ]
     tested = re.search(r"Python (3\.\d+)", (root / "constraints.txt").read_text())[1]
     assert f"python={tested}" in items
