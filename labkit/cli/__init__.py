@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from labkit.errors import LabkitError
 
-PARTS = ("app", "counting", "resuming", "auditing_resume")
+PARTS = ("app", "counting", "resuming", "auditing_resume", "releasing")
 
 FAULT, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
