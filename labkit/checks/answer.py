@@ -64,13 +64,13 @@ class LocalAnswer:
         except NotImplementedError as error:
             if _is_stub(error, self._answer):
                 raise Unanswered(name) from None
-            raise AnswerFault(given, f"NotImplementedError: {_one_line(error)}{_where(error)}", *_RAISED) from None
+            raise AnswerFault(given, described(error), *_RAISED) from None
         except Unanswered:
             raise Unanswered(f"what {name} returns") from None
         except NotPlain as error:
             raise AnswerFault(given, str(error), "numbers, text, or lists and dicts of them", error.next_step) from None
         except (Exception, SystemExit) as error:
-            raise AnswerFault(given, f"{type(error).__name__}: {_one_line(error)}{_where(error)}", *_RAISED) from None
+            raise AnswerFault(given, described(error), *_RAISED) from None
 
 
 _LABKIT = str(Path(__file__).parents[1])
@@ -97,6 +97,11 @@ def call_text(function: Callable[..., Any] | str, args: tuple[Any, ...]) -> str:
     shown = reprlib.Repr()
     shown.maxlist = shown.maxtuple = 8
     return f"{name}({', '.join(shown.repr(arg) for arg in args)})"
+
+
+def described(error: BaseException) -> str:
+    """An error as one line with the learner's own line that raised it: `KeyError: 'a' (line 3: rows["a"])`."""
+    return f"{type(error).__name__}: {_one_line(error)}{_where(error)}"
 
 
 def _one_line(error: BaseException) -> str:
