@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from labkit.pipeline.comparison import compare as compare
     from labkit.pipeline.depth import required_depth as required_depth
     from labkit.pipeline.drawing import draw_lanes as draw_lanes
+    from labkit.pipeline.measurement import Measurement as Measurement
+    from labkit.pipeline.probing import probe as probe
     from labkit.pipeline.real import LineRun as LineRun
     from labkit.pipeline.real import run_line as run_line
     from labkit.pipeline.replications import Replications as Replications
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
 _LATER = {  # name -> module, imported on first use: these bring torch, numpy, matplotlib or anywidget along
     "Comparison": "comparison",
     "LineRun": "real",
+    "Measurement": "measurement",
     "Replications": "replications",
     "TimelineWidget": "widget",
     "compare": "comparison",
     "draw_lanes": "drawing",
+    "probe": "probing",
     "required_depth": "depth",
     "run_line": "real",
     "simulate_many": "replications",
@@ -40,12 +44,14 @@ _LATER = {  # name -> module, imported on first use: these bring torch, numpy, m
 __all__ = [
     "Comparison",
     "LineRun",
+    "Measurement",
     "Replications",
     "Timeline",
     "TimelineWidget",
     "compare",
     "draw_lanes",
     "jittered",
+    "probe",
     "required_depth",
     "run_line",
     "simulate",
