@@ -13,9 +13,9 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from labkit.errors import LabkitError, UsageError
 from labkit.ranks.errors import LOST, RankError
@@ -28,13 +28,43 @@ SLACK = 30.0  # s beyond a job's timeout before the supervisor itself counts as 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
+class Process(Protocol):
+    """What is asked of a server's process; subprocess.Popen has it."""
+
+    def poll(self) -> int | None:
+        """Its exit status, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; subprocess.TimeoutExpired where that takes longer (seconds)."""
+
+    def kill(self) -> None:
+        """End it."""
+
+
+def _exec_server(control: Channel, said: int) -> Process:
+    return _exec("labkit.ranks.server", [control], said)
+
+
+_start: Callable[[Channel, int], Process] = _exec_server
+
+
+def start_servers_with(start: Callable[[Channel, int], Process]) -> None:
+    """Start this process's fork server another way than by exec.
+
+    start: given the server's end of its channel and a file for its stderr, starts a process that runs
+        `labkit.ranks.server.main` on the channel. For a process that is itself forked from one with torch loaded.
+    """
+    global _start
+    _start = start
+
+
 class Server:
     """A fork server of this process."""
 
     def __init__(self) -> None:
         mine, theirs = Channel.pair()
         self.said = nameless()
-        self.process = _exec("labkit.ranks.server", [theirs], self.said)
+        self.process = _start(theirs, self.said)
         theirs.close()
         self.control = mine
         self.lock = threading.Lock()  # one question and its answer at a time

@@ -18,15 +18,21 @@ from labkit.course.exercises import Cell, Exercise
 from labkit.course.notebook import Lab
 from labkit.course.run import run_exercise
 from labkit.errors import UsageError
-from labkit.grading.confine import wire
+from labkit.grading.confine import forking, wire
+from labkit.grading.confine.confinement import Way, confine
 from labkit.grading.confine.limits import Limits
+from labkit.ranks.client import server, start_servers_with
 
 
-def live(limits: Limits, wire_fd: int, output: int) -> NoReturn:
-    """The whole life of a child; never returns."""
+def run(way: Way, limits: Limits, folder: str, fds: list[int], parent: int) -> NoReturn:
+    """The whole life of a child, from its fork; never returns. fds: to the judge, and where its prints go."""
     try:
-        _print_to(output)
-        serve(wire_fd)
+        _print_to(fds[1])
+        confine(way, limits, folder, (fds[0],), parent)
+        start_servers_with(forking.start)
+        serve(fds[0])
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(0)
 
@@ -58,6 +64,8 @@ def serve(fd: int) -> None:
 def _prepare(task: Mapping[str, Any]) -> tuple[LocalAnswer | None, list[Any]]:
     """The answer that the check cell handed over, and the reply that says so; or what its cells raised."""
     _furnish(task)
+    if any("ranks" in cell[2] for cell in (*task["cells"], *((0, 0, code) for code in task["sources"].values()))):
+        server()  # before the learner's code runs: what that changes in this process doesn't reach the ranks
     try:
         answer: LocalAnswer = run_exercise(
             _lab(task), task["exercise"]["id"], task["sources"], check=lambda id, value: LocalAnswer(value)
