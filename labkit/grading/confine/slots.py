@@ -144,7 +144,6 @@ class Server:
         self.report = IsolationReport(message["way"], tuple(message["closed"]), tuple(message["open"]))
 
     def _last_words(self) -> str:
-            print(os.pread(self._said.fileno(), 1 << 16, 0).decode())
         lines = os.pread(self._said.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "no reason was given")
 
