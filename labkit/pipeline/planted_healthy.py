@@ -1,0 +1,75 @@
+"""Jobs that nothing is wrong with, of several shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset, get_worker_info
+
+from labkit.pipeline.planted import Workload
+from labkit.pipeline.planted_parts import Draw, Photos, Step, cores, cost, decoded
+from labkit.pipeline.planted_supply import STEP, decoding, loader
+
+
+class Stream(IterableDataset[torch.Tensor]):
+    """The photographs as a stream, dealt out among the workers."""
+
+    def __init__(self, source: Photos) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        info = get_worker_info()
+        first, stride = (info.id, info.num_workers) if info else (0, 1)
+        for index in range(first, len(self.source), stride):
+            yield decoded(self.source.files[index % len(self.source.files)])
+
+
+def healthy(draw: Draw, seed: int) -> Workload:
+    """The seed picks the shape: spare workers, rows in memory, a stream, no workers and none needed."""
+    shape = (_spare_workers, _rows_in_memory, _stream, _no_workers)[seed % 4]
+    make, step, note, sizes = shape(draw, seed)
+    return Workload("healthy", make, step, make, f"{note} {STEP} Nothing to remedy.", sizes=sizes)
+
+
+def _spare_workers(draw: Draw, seed: int) -> Any:
+    workers = min(2, cores())
+    dataset, size, ms = decoding(draw, batch_ms=15, epoch_ms=800, workers=workers)
+    step = Step(ms / workers * draw.between(1.6, 3.0), seed=seed)
+    make = partial(loader, dataset, batch_size=size, workers=workers)
+    sizes = {"batches": len(dataset) // size, "batch size": size, "prepare ms": ms, "train ms": step.ms}
+    return make, step, f"JPEG decoding; {workers} workers have batches ready before the trainer asks.", sizes
+
+
+def _rows_in_memory(draw: Draw, seed: int) -> Any:
+    size, step = draw.size(32), Step(draw.about(15), seed=seed)
+    batches = draw.batches(100)
+    dataset = TensorDataset(torch.rand(batches * size, draw.size(256)), torch.arange(batches * size))
+    make = partial(loader, dataset, batch_size=size, workers=1, shuffle=True)
+    return (
+        make,
+        step,
+        "Rows of a tensor in memory, 1 worker.",
+        {"batches": batches, "batch size": size, "train ms": step.ms},
+    )
+
+
+def _stream(draw: Draw, seed: int) -> Any:
+    workers = min(2, cores())
+    dataset, size, ms = decoding(draw, batch_ms=12, epoch_ms=800, workers=workers)
+    step = Step(ms / workers * draw.between(1.8, 3.0), seed=seed)
+    make = partial(DataLoader, Stream(dataset), batch_size=size, num_workers=workers, persistent_workers=True)
+    sizes = {"batches": len(dataset) // size, "batch size": size, "prepare ms": ms, "train ms": step.ms}
+    return make, step, f"An iterable data set of JPEGs, {workers} workers.", sizes
+
+
+def _no_workers(draw: Draw, seed: int) -> Any:
+    size = draw.size(16)
+    batches = draw.batches(60)
+    dataset = TensorDataset(torch.rand(batches * size, draw.size(128)), torch.arange(batches * size))
+    step = Step(max(12.0, cost(dataset, size) * draw.between(60, 120)), seed=seed)
+    make = partial(loader, dataset, batch_size=size, workers=0, shuffle=True)
+    sizes = {"batches": batches, "batch size": size, "train ms": step.ms}
+    return make, step, "No workers, and hardly anything to prepare.", sizes
