@@ -19,7 +19,6 @@ ENVIRON = {
     "HOME": "/tmp",
     "USER": "learner",
     "LOGNAME": "learner",
-    "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -72,10 +71,11 @@ def confine(way: Way, limits: Limits, folder: str, keep: tuple[int, ...], parent
     close_all_but(*keep, *rules)
     _limit(limits)
     if way.name != "none":
+        write = [folder, "/dev/shm", "/dev/null", "/dev/zero", "/dev/full"]
+        if landlock.version() or not way.namespaces:
+            rules.append(landlock.rules([*way.read, "/proc", "/dev"] if way.read else ["/"], write))
         _drop(way)
         sys_.prctl(sys_.PR_SET_NO_NEW_PRIVS, 1)
-        write = [folder, "/dev/shm", "/dev/null", "/dev/zero", "/dev/full"]
-        rules.append(landlock.rules([*way.read, "/proc", "/dev"] if way.read else ["/"], write))
         for fd in rules:
             landlock.restrict(fd)
             os.close(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -145,6 +146,25 @@ def possible(*, user: bool) -> str:
         why = said.read().decode(errors="replace")
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return why or (f"exit status {code}" if code else "")
+
+
+def unreadable() -> str:
+    """What another user than root can't read of Python or labkit; "" where all is well, or this isn't root."""
+    if os.geteuid():
+        return ""
+    wanted = [*view.programs(), sys.executable, str(view.PACKAGE)]
+    pid = os.fork()
+    if not pid:
+        with contextlib.suppress(BaseException):
+            become(outside_user())
+            os._exit(next((i + 1 for i, path in enumerate(wanted) if not os.access(path, os.R_OK)), 0))
+        os._exit(255)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return (
+        f"{[*wanted, 'a user id to give it'][min(code, len(wanted) + 1) - 1]} is readable for root alone"
+        if code
+        else ""
+    )
 
 
 def into(*, user: bool, words: list[str], judge: int) -> NoReturn:

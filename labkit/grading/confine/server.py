@@ -71,7 +71,7 @@ def _against(name: str) -> str:
     if name != "none" and sys_.ARCH not in ("x86_64", "aarch64"):
         return f"no seccomp filter for {sys_.ARCH}"
     if name == "landlock":
-        return "" if landlock.version() else "the kernel has no Landlock"
+        return place.unreadable() if landlock.version() else "the kernel has no Landlock"
     if name == "namespaces" and os.geteuid():
         return "not root"
     return place.possible(user=name == "user namespace")
