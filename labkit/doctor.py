@@ -25,6 +25,10 @@ _MARKS = {"ok": ("✔", "#009E73"), "limited": ("△", "#E69F00"), "missing": ("
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
+KERNEL = "LABKIT_KERNEL"
+"""The variable that tells a kernel how it was started where forked kernels were asked for: "forked", or why not."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One thing looked at.
@@ -118,7 +122,7 @@ def examine() -> Report:
     """Look at this machine. Takes well under a second; loads neither torch nor JupyterLab."""
     rows = [cores(), memory(), gpu(), shared_memory(), open_files(), processes(), python()]
     rows += [package(name, tested) for name, tested in TESTED.items()]
-    rows += [start_method(), browser(), *progress()]
+    rows += [start_method(), *kernel(), browser(), *progress()]
     return Report(tuple(rows))
 
 
@@ -232,6 +236,16 @@ def start_method() -> Row:
         return Row("start of ranks", "fork", "ok", "Ranks start in milliseconds.")
     meaning = "Without fork every rank loads torch anew: experiments with ranks take seconds to start."
     return Row("start of ranks", "spawn only", "limited", meaning, "use Linux, macOS or WSL for quick experiments")
+
+
+def kernel() -> Iterator[Row]:
+    """How this kernel was started, where forked kernels were asked for."""
+    how = os.environ.get(KERNEL)
+    if how == "forked":
+        yield Row("this kernel", how, "ok", "It shares torch with your other kernels: a quick start, little memory.")
+    elif how:
+        fix = "restart the kernel; the server's log says more"
+        yield Row("this kernel", how, "limited", "It was to be forked; it works, and starts slowly.", fix)
 
 
 def browser() -> Row:

@@ -42,11 +42,15 @@ def lab(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address.")
     ] = True,
+    fork_kernels: Annotated[
+        bool,
+        typer.Option("--fork-kernels", help="Fork kernels from a parent that has torch loaded: they start at once."),
+    ] = False,
 ) -> int:
     """Open the course in JupyterLab."""
     from labkit.cli.lab import launch
 
-    return launch(directory, port=port, browser=browser)
+    return launch(directory, port=port, browser=browser, fork_kernels=fork_kernels)
 
 
 @app.command()

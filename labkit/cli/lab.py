@@ -20,7 +20,7 @@ COPY = "labkit-course"
 SETTINGS = Path(__file__).parent / "jupyter"
 
 
-def launch(directory: Path | None, *, port: int, browser: bool) -> int:
+def launch(directory: Path | None, *, port: int, browser: bool, fork_kernels: bool = False) -> int:
     """Become JupyterLab; returns only on Windows, or where it can't be started.
 
     Raises:
@@ -38,6 +38,11 @@ def launch(directory: Path | None, *, port: int, browser: bool) -> int:
     # The token goes by the environment: other people can read a process's arguments.
     environment = {**os.environ, "JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": _config_path()}
     words = command(place, chosen, browser=browser)
+    if fork_kernels:
+        from labkit.hub import kernel_provisioner as forked
+
+        environment[forked.VARIABLE] = forked.NAME
+        words.append(f"--ServerApp.jpserver_extensions={forked.EXTENSION}=True")
     if sys.platform != "win32":
         os.execve(sys.executable, words, environment)
     return subprocess.call(words, env=environment)

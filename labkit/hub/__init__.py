@@ -1,0 +1,1 @@
+"""The classroom: kernels that start at once, JupyterHub, hand-in, the progress board."""
