@@ -51,7 +51,7 @@ def release(
         said = {"out": str(out), "zip": zip_file and str(zip_file), "labs": [lab.number for lab in made.labs]}
         print(json.dumps({**said, "files": list(made.files), "answers_looked_for": made.secrets}))
     else:
-        print(f"{len(made.labs)} labs, {len(made.files)} files in {out}; {looked}")
+        print(f"{out}: labs {', '.join(lab.number for lab in made.labs)}, {len(made.files)} files; {looked}")
     return 0
 
 
