@@ -8,7 +8,7 @@ from functools import lru_cache
 from labkit.checks.engine import context, evaluate
 from labkit.checks.registry import Context, find
 from labkit.checks.result import Evidence, Result, Verdict
-from labkit.grading.confine.limits import LimitHit, Limits, Program
+from labkit.grading.confine.limits import LimitHit, Limits, Program, Usage
 from labkit.grading.confine.slots import Slots
 
 NEXT_STEPS = {
@@ -19,12 +19,18 @@ NEXT_STEPS = {
     "output": "print less.",
     "size": "return only what was asked for.",
     "wire": "return the answer; write into no descriptor that you didn't open.",
+    "tampering": "leave labkit's own functions as they are, and give the answer itself.",
     "death": "restart the kernel and run all cells from the top: does it survive?",
 }
 
 
 def judge(program: Program, slots: Slots, key: bytes, limits: Limits | None = None) -> Result:
-    """Run an answer in a free slot and judge it here.
+    """Run an answer in a free slot and judge it here; see `judge_and_measure`."""
+    return judge_and_measure(program, slots, key, limits)[0]
+
+
+def judge_and_measure(program: Program, slots: Slots, key: bytes, limits: Limits | None = None) -> tuple[Result, Usage]:
+    """Run an answer in a free slot and judge it here; the result, and what the answer used.
 
     key: the course key, from which figures and hidden inputs are drawn. It stays in this process.
     An answer that hit a limit, died or lied to the grader has failed, whatever the check made of it before.
@@ -37,7 +43,7 @@ def judge(program: Program, slots: Slots, key: bytes, limits: Limits | None = No
     with slots.answer(program, limits) as answer:
         result = evaluate(program.exercise, answer, learner=program.learner, key=key)
         hit = answer.hit
-    return result if hit is None else stopped(result, hit)
+    return (result if hit is None else stopped(result, hit)), answer.usage
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ from labkit.errors import UsageError
 from labkit.grading.confine import forking, wire
 from labkit.grading.confine.confinement import Way, confine
 from labkit.grading.confine.limits import Limits
+from labkit.grading.confine.seal import Seal
 from labkit.ranks.client import server, start_servers_with
 
 
@@ -52,8 +53,12 @@ def serve(fd: int) -> None:
     question = _read(fd)
     if question is None:
         return
+    _furnish(question[1])
+    seal = Seal() if question[1]["sealed"] else None
     answer, reply = _prepare(question[1])
     while True:
+        if seal and (what := seal.broken()):
+            reply = ["tampered", what]
         _write(fd, reply)
         question = _read(fd)
         if question is None or answer is None:
@@ -63,7 +68,6 @@ def serve(fd: int) -> None:
 
 def _prepare(task: Mapping[str, Any]) -> tuple[LocalAnswer | None, list[Any]]:
     """The answer that the check cell handed over, and the reply that says so; or what its cells raised."""
-    _furnish(task)
     if any("ranks" in cell[2] for cell in (*task["cells"], *((0, 0, code) for code in task["sources"].values()))):
         server()  # before the learner's code runs: what that changes in this process doesn't reach the ranks
     try:

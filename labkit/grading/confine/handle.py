@@ -19,6 +19,7 @@ from labkit.course.notebook import Lab
 from labkit.errors import LabkitError, UsageError
 from labkit.grading.confine import wire
 from labkit.grading.confine.limits import LimitHit, Limits, Program, Usage
+from labkit.grading.confine.seal import tools_of
 from labkit.ranks.protocol import Channel
 
 MOST_TEXT = 2000  # characters kept of anything an answer says about itself
@@ -93,6 +94,8 @@ class ConfinedAnswer:
                 return value
             case ["open", str(what)]:
                 raise Unanswered(_short(what))
+            case ["tampered", str(what)]:
+                self._stop("tampering", f"it replaced a tool that the grader's experiment is run with: {_short(what)}")
             case ["fault", bool(called), str(seen), str(expected), str(next_step)]:
                 raise AnswerFault(given if called else "", _short(seen), _short(expected), _short(next_step))
         self._stop("wire", "it wrote into the grader's own pipe")
@@ -240,6 +243,11 @@ def _task(program: Program) -> list[Any]:
             raise UsageError(f"{exercise.id} has no answer cell {name!r}: it has {', '.join(exercise.answer)}")
     wanted = {*exercise.given, *exercise.answer, exercise.check}
     cells = [[c.id, c.type, c.source, c.role, c.exercise] for c in lab.cells if c.role == "setup" or c.id in wanted]
+    stubs = [lab.cell(name).source for name in exercise.answer]
+    tools = tools_of(lab.cell(exercise.check).source, stubs, [c.source for c in lab.role("setup")])
+    if tools:
+        place = next(i for i, cell in enumerate(cells) if cell[0] == exercise.check)
+        cells.insert(place, ["", "code", tools, "setup", ""])
     task = {
         "exercise": asdict(exercise),
         "cells": cells,
@@ -247,6 +255,7 @@ def _task(program: Program) -> list[Any]:
         "learner": program.learner,
         "figures": dict(program.figures),
         "units": dict(program.units),
+        "sealed": bool(tools),
     }
     return ["run", task]
 

@@ -42,7 +42,7 @@ class LimitHit(LabkitError):
     """A limit or the answer's own death ended it: nothing more can be asked of it.
 
     Attributes:
-        what: "time", "cpu", "memory", "processes", "output", "size", "wire" or "death".
+        what: "time", "cpu", "memory", "processes", "output", "size", "wire", "tampering" or "death".
         text: one sentence for the learner, such as "it took longer than 20 s and was stopped".
     """
 
