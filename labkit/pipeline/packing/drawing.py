@@ -1,0 +1,42 @@
+"""Pictures of passes over packs."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from labkit import picture
+from labkit.picture import Picture
+
+if TYPE_CHECKING:
+    from labkit.pipeline.packing.passes import Passes
+
+
+def draw_passes(made: Passes) -> Picture:
+    """A dot a pass, cold above warm, with the median as a line; formats from top to bottom."""
+    formats = list(dict.fromkeys(one.format for one in made.passes))
+    figure = Figure(figsize=(9.6, 1.0 + 0.62 * len(formats)), layout="constrained")
+    axes = figure.add_subplot()
+    said = []
+    for row, format in enumerate(formats):
+        for cold, shift, marker, colour in ((True, -0.17, "o", picture.BLUE), (False, 0.17, "^", picture.RED)):
+            times = made.times(format, cold=cold)
+            middle = statistics.median(times)
+            state = "/".join(sorted(made.states[cold]))
+            label = f"page cache {state}" if row == 0 else None
+            axes.plot(times, [row + shift] * len(times), marker, color=colour, alpha=0.75, label=label, markersize=6)
+            axes.plot([middle, middle], [row + shift - 0.15, row + shift + 0.15], color="black", linewidth=1.5)
+            axes.annotate(f"{middle:.0f}", (max(times), row + shift), (8, 0), textcoords="offset points", va="center",
+                          fontsize=9)  # fmt: skip
+            said.append(f"{format} {'cold' if cold else 'warm'} {middle:.0f} ({min(times):.0f} to {max(times):.0f})")
+    axes.set_yticks(range(len(formats)), formats)
+    axes.set_ylim(len(formats) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    axes.margins(x=0.1)
+    axes.set_xlabel("ms for one pass over all samples; line and number: median")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("The same samples in the same order, measured here", fontsize=11, loc="left")
+    figure.legend(loc="outside lower right", ncols=2, fontsize=9, frameon=False)
+    return Picture(figure, f"Median ms of a pass (least to most): {', '.join(said)}.", made.frame())
