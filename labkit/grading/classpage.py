@@ -1,0 +1,198 @@
+"""The class's page, for the course: how each exercise went, what goes wrong often, what a person should look at."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from labkit.checks.result import Verdict
+from labkit.grading import wording
+from labkit.grading.alike import Alike, alike
+from labkit.grading.grade import Grading
+from labkit.grading.marks import Mark
+from labkit.grading.page import file_name, items, page, rich, table, text
+
+MOST_GROUPS = 40
+MOST_FAILURES = 4  # of one exercise
+MOST_NAMES = 12
+
+_ORDER = ((Verdict.PASSED, "p"), (Verdict.FAILED, "f"), (Verdict.NOT_ANSWERED, "n"), (Verdict.BROKEN, "b"))
+
+WHAT_ALIKE_IS = (
+    "These answers of different learners have nearly the same structure when comments, layout, own names and numbers "
+    "are left out. That is a reason to look, not a finding: short programs have few shapes, learners may have worked "
+    "together as they were allowed to, or copied the same lecture. Copied numbers don't get here: everybody has other "
+    "ones, so they fail. And what isn't listed may still be copied. No mark depends on this list."
+)
+
+
+def class_page(grading: Grading) -> str:
+    """The page of all learners."""
+    body = ["<h1>Marks of the class</h1>", f"<p>{_summary(grading)}</p>"]
+    body += [_isolation(grading)]
+    if grading.broken:
+        body += ["<h2>Not judged</h2>", "<p>The grader failed on these; --resume tries them again.</p>"]
+        body += [_broken(mark) for mark in grading.broken]
+    for stem, marks in groupby(sorted(grading.marks, key=lambda m: m.lab), key=lambda mark: mark.lab):
+        body += _lab(grading, stem, list(marks))
+    body += ["<h2>Learners</h2>", _learners(grading)]
+    if grading.collected.ungraded:
+        lines = (f"{name}: {why}" for name, whys in grading.collected.ungraded.items() for why in whys)
+        body += ["<h2>Files that count for no lab</h2>", items(lines)]
+    noted = [f"{one.learner}: {note}" for one in grading.collected.submissions for note in one.notes]
+    if noted:
+        body += ["<h2>Unusual files</h2>", items(noted)]
+    body += _alike(grading)
+    return page("Marks of the class", body)
+
+
+def _summary(grading: Grading) -> str:
+    passed = sum(mark.result.verdict is Verdict.PASSED for mark in grading.marks)
+    return (
+        f"{len(grading.collected.learners)} learners, {len(grading.collected.submissions)} submissions; "
+        f"{passed} of {len(grading.marks)} exercises passed."
+    )
+
+
+def _isolation(grading: Grading) -> str:
+    ways = Counter(mark.isolation for mark in grading.marks if mark.isolation)
+    said = ", ".join(f"{way} ({count} answers)" for way, count in sorted(ways.items())) or "no answer was run"
+    still = grading.isolation.get("open") or ()
+    closed = grading.isolation.get("closed") or ()
+    body = f"<p>How answers were kept apart: <strong>{text(said)}</strong>."
+    body += f" Still open: {text('; '.join(still))}.</p>" if still else "</p>"
+    if "none" in ways:
+        body += "<p><strong>⚠ Graded with --unsafe: an answer could have done anything, to any mark.</strong></p>"
+    if closed:
+        head = f"{len(closed)} ways out tried at the start, and closed"
+        body += f"<details><summary>{head}</summary>{items(closed)}</details>"
+    return body
+
+
+def _broken(mark: Mark) -> str:
+    seen = mark.result.failure.seen if mark.result.failure else ""
+    return (
+        f"<details><summary>{text(mark.result.learner)}: {text(mark.result.exercise)}</summary>"
+        f"<pre>{text(seen)}</pre></details>"
+    )
+
+
+def _lab(grading: Grading, stem: str, marks: list[Mark]) -> Iterator[str]:
+    lab = grading.course.lab(stem)
+    by_exercise: dict[str, list[Mark]] = {exercise.id: [] for exercise in lab.exercises}
+    for mark in marks:
+        by_exercise[mark.result.exercise].append(mark)
+    yield f"<h2>{text(lab.title or stem)}</h2>"
+    heads = (("Exercise", ""), ("Passed", "number"), ("Failed", "number"), ("Blank", "number"), ("", ""))
+    rows = []
+    for exercise in lab.exercises:
+        counts = Counter(mark.result.verdict for mark in by_exercise[exercise.id])
+        total = sum(counts.values())
+        share = f"{counts[Verdict.PASSED]} ({100 * counts[Verdict.PASSED] / max(1, total):.0f} %)"
+        told = " · self-assessed" if exercise.kind == "explain" else ""
+        name = (
+            f'{text(exercise.title)}<br><code class="faint">{text(exercise.id)}</code><span class="faint">{told}</span>'
+        )
+        rows.append((name, share, str(counts[Verdict.FAILED]), str(counts[Verdict.NOT_ANSWERED]), _bar(counts, total)))
+    yield table(f"{len({m.result.learner for m in marks})} submissions", heads, rows)
+    common = [(exercise, _failures(by_exercise[exercise.id])) for exercise in lab.exercises]
+    if any(found for _, found in common):
+        yield "<h3>Common failures</h3>"
+        for exercise, found in common:
+            if found:
+                yield f"<p><strong>{text(exercise.title)}</strong></p><ul>{''.join(found)}</ul>"
+
+
+def _bar(counts: Counter[Verdict], total: int) -> str:
+    parts = "".join(
+        f'<i class="{kind}" style="width:{100 * counts[verdict] / max(1, total):.1f}%"></i>' for verdict, kind in _ORDER
+    )
+    return f'<div class="bar" aria-hidden="true">{parts}</div>'
+
+
+def _failures(marks: Sequence[Mark]) -> list[str]:
+    """What went wrong how often, as list items."""
+    groups: defaultdict[tuple[str, str], list[Mark]] = defaultdict(list)
+    for mark in marks:
+        failure = mark.result.failure
+        if mark.result.verdict is Verdict.FAILED and failure:
+            groups[failure.claim, failure.why].append(mark)
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    lines = []
+    for (claim, why), found in ordered[:MOST_FAILURES]:
+        failure = found[0].result.failure
+        about = why or (failure.seen if failure else "")
+        said = ": ".join(rich(wording.shortened(part)) for part in (claim, about) if part)
+        who = _names([mark.result.learner for mark in found])
+        lines.append(f'<li>{len(found)} × not held: {said} <span class="faint">({who})</span></li>')
+    if len(ordered) > MOST_FAILURES:
+        lines.append(f'<li class="faint">and {len(ordered) - MOST_FAILURES} other ways</li>')
+    return lines
+
+
+def _names(learners: Sequence[str]) -> str:
+    more = f" and {len(learners) - MOST_NAMES} more" if len(learners) > MOST_NAMES else ""
+    return text(", ".join(learners[:MOST_NAMES]) + more)
+
+
+def _learners(grading: Grading) -> str:
+    labs = sorted({mark.lab for mark in grading.marks})
+    sums: defaultdict[tuple[str, str], list[Mark]] = defaultdict(list)
+    for mark in grading.marks:
+        sums[mark.result.learner, mark.lab].append(mark)
+    heads = (("Learner", ""), *((lab.partition("_")[0] or lab, "number") for lab in labs), ("All", "number"))
+    rows = []
+    for learner in sorted(grading.collected.learners):
+        mine = [sums[learner, lab] for lab in labs]
+        cells = [f"{sum(m.result.points for m in found):g}" if found else "–" for found in mine]
+        total = sum(m.result.points for found in mine for m in found)
+        rows.append(
+            (f'<a href="learners/{file_name(learner)}">{text(learner)}</a>', *cells, f"<strong>{total:g}</strong>")
+        )
+    return table("Points, by lab; – where nothing was handed in", heads, rows)
+
+
+def _alike(grading: Grading) -> Iterator[str]:
+    groups = similar(grading)
+    if not groups:
+        return
+    yield "<h2>Answers that look alike</h2>"
+    yield f"<p>{WHAT_ALIKE_IS}</p>"
+    verdicts = {mark.key[::2]: mark.result.verdict for mark in grading.marks}
+    rows = [
+        (
+            f"<code>{text(group.exercise)}</code>",
+            _names(group.learners),
+            _how(group),
+            "wrong" if verdicts[group.learners[0], group.exercise] is Verdict.FAILED else "right",
+        )
+        for group in groups[:MOST_GROUPS]
+    ]
+    heads = (("Exercise", ""), ("Learners", ""), ("How alike", ""), ("Answer", ""))
+    yield table("For a person to look at; the most telling first", heads, rows)
+    if len(groups) > MOST_GROUPS:
+        yield f'<p class="faint">and {len(groups) - MOST_GROUPS} more groups.</p>'
+
+
+def _how(group: Alike) -> str:
+    how = "word for word, comments included" if group.word_for_word else f"{100 * group.share:.0f} % of the structure"
+    return f"{how}; so many have it that it may be the usual way" if group.usual else how
+
+
+def similar(grading: Grading) -> list[Alike]:
+    """Groups of answers that look alike, of all exercises; wrong ones first: mistakes differ more than solutions."""
+    verdicts = {mark.key[::2]: mark.result.verdict for mark in grading.marks}
+    sources: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for one in grading.collected.submissions:
+        for exercise, cells in one.answers.items():
+            if verdicts.get((one.learner, exercise)) in (Verdict.PASSED, Verdict.FAILED):
+                sources[one.lab, exercise][one.learner] = "\n".join(cells.values())
+    found = []
+    for (stem, exercise), answers in sources.items():
+        lab = grading.course.lab(stem)
+        facts = lab.exercise(exercise)
+        released = [lab.cell(cell).source for cell in (*facts.answer, *facts.given)]
+        found += alike(exercise, answers, released)
+    wrong = {id(g): verdicts[g.learners[0], g.exercise] is Verdict.FAILED for g in found}
+    return sorted(found, key=lambda g: (g.usual, not wrong[id(g)], not g.word_for_word, -g.share))
