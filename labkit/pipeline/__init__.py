@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from labkit.later import members
+from labkit.pipeline.diagnosis_causes import CAUSES
 from labkit.pipeline.jitter import jittered
 from labkit.pipeline.line import simulate
 from labkit.pipeline.timeline import Timeline
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from labkit.pipeline.comparison import Comparison as Comparison
     from labkit.pipeline.comparison import compare as compare
     from labkit.pipeline.depth import required_depth as required_depth
+    from labkit.pipeline.diagnosing import diagnose as diagnose
+    from labkit.pipeline.diagnosis import Diagnosis as Diagnosis
     from labkit.pipeline.drawing import draw_lanes as draw_lanes
     from labkit.pipeline.measurement import Measurement as Measurement
     from labkit.pipeline.probing import probe as probe
@@ -29,11 +32,13 @@ if TYPE_CHECKING:
 
 _LATER = {  # name -> module, imported on first use: these bring torch, numpy, matplotlib or anywidget along
     "Comparison": "comparison",
+    "Diagnosis": "diagnosis",
     "LineRun": "real",
     "Measurement": "measurement",
     "Replications": "replications",
     "TimelineWidget": "widget",
     "compare": "comparison",
+    "diagnose": "diagnosing",
     "draw_lanes": "drawing",
     "probe": "probing",
     "required_depth": "depth",
@@ -42,13 +47,16 @@ _LATER = {  # name -> module, imported on first use: these bring torch, numpy, m
 }
 
 __all__ = [
+    "CAUSES",
     "Comparison",
+    "Diagnosis",
     "LineRun",
     "Measurement",
     "Replications",
     "Timeline",
     "TimelineWidget",
     "compare",
+    "diagnose",
     "draw_lanes",
     "jittered",
     "probe",

@@ -6,7 +6,8 @@ import json
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ class Made:
         collate: the samples were there; collating begins.
         end: the batch was ready.
         cpu: seconds of processor time that the process spent meanwhile, all threads.
+        own: the same, of the thread that prepares.
+        delay: seconds that this thread was ready to run and had no core.
         switches: involuntary context switches of the process so far.
         asked: bytes read so far, whether from disk or cache.
         disk: bytes that came from a disk so far.
@@ -45,6 +48,8 @@ class Made:
     collate: float
     end: float
     cpu: float
+    own: float
+    delay: float
     switches: float
     asked: float
     disk: float
@@ -63,9 +68,10 @@ class Watched:
         inner: the DataLoader whose workers are watched; None where there is none.
         folder: where the workers write.
         settings: what is set inside the workers.
+        given: the loader that it stands for.
         iterator: the DataLoader's iterator of the pass that runs.
         deliveries: the worker of each batch that has arrived in this pass.
-        passes: how many passes have begun.
+        passes: how many passes have begun since workers were last ended.
         deadline: when (time.perf_counter) a silent worker ends the pass.
         pids: process ids of the workers of the pass that runs or ran last, by worker.
         silent: a worker was still silent at the deadline.
@@ -75,6 +81,7 @@ class Watched:
     inner: DataLoader[Any] | None
     folder: Path
     settings: Settings = field(default_factory=Settings)
+    given: Any = None
     iterator: Any = None
     deliveries: list[int] = field(default_factory=list)
     passes: int = 0
@@ -93,7 +100,7 @@ class Watched:
         self.deliveries.clear()
         self._here.clear()
         self.deadline = deadline
-        self.passes += 1
+        self.passes = 1 if self.iterator is None else self.passes + 1
         return iter(self.loader)
 
     def hooked(self, iterator: Any) -> Any:
@@ -114,7 +121,7 @@ class Watched:
             found = wait(min(timeout, max(0.0, left) + 0.01))
             if not found[0] and time.perf_counter() > self.deadline:
                 self.silent = True
-                raise LabkitError("no batch came within the time budget: a worker hangs, or needs longer")
+                raise LabkitError("no batch came within the time budget: a worker hangs, or needs a larger budget_s")
             return found
 
         iterator._process_data, iterator._try_get_data = delivered, waited
@@ -133,6 +140,8 @@ class Watched:
             for worker in iterator._workers:
                 worker.terminate()
         iterator._shutdown_workers()
+        for name in ("_process_data", "_try_get_data"):  # the hooks hold the iterator, and a fork would inherit it
+            iterator.__dict__.pop(name, None)
 
     def made(self) -> list[Made]:
         """The batches of the last pass in the order of arrival, one for each delivery."""
@@ -185,8 +194,8 @@ def watch(loader: Any, settings: Settings | None = None, **changes: Any) -> Watc
     The copy is shallow: data set, sampler and generator are the loader's own, so a pass moves them on as any pass does.
     """
     folder = Path(tempfile.mkdtemp(prefix="labkit-probe-"))
-    watched = Watched(loader, None, folder, settings or Settings())
-    inner = _inner(loader)
+    watched = Watched(loader, None, folder, settings or Settings(), given=loader)
+    inner = inner_of(loader)
     if inner is None:
         return watched
     stand_in = _copy(inner, watched, changes)
@@ -197,7 +206,8 @@ def watch(loader: Any, settings: Settings | None = None, **changes: Any) -> Watc
     return watched
 
 
-def _inner(loader: Any) -> DataLoader[Any] | None:
+def inner_of(loader: Any) -> DataLoader[Any] | None:
+    """The DataLoader that makes the batches: the loader itself, or the one that it keeps inside; None for others."""
     base = vars(loader).get("base_dataloader") if hasattr(loader, "__dict__") else None
     if isinstance(base, DataLoader):
         return base
@@ -211,7 +221,14 @@ def _copy(loader: DataLoader[Any], watched: Watched, changes: dict[str, Any]) ->
     make: Any = type(loader)._get_iterator
     made.__dict__["_iterator"] = None
     made.__dict__["worker_init_fn"] = Hook(str(watched.folder), loader.worker_init_fn, watched.settings)
-    made.__dict__["_get_iterator"] = lambda: watched.hooked(make(made))
+
+    def iterate() -> Any:
+        with warnings.catch_warnings():
+            if "num_workers" in changes:  # a trial with more workers than cores is meant
+                warnings.filterwarnings("ignore", message="This DataLoader will create")
+            return watched.hooked(make(made))
+
+    made.__dict__["_get_iterator"] = iterate
     return made  # type: ignore[no-any-return]
 
 
@@ -229,7 +246,8 @@ def _epochs(written: bytes) -> list[list[bytes]]:
 
 def _rows(worker: int, pid: int, records: list[bytes]) -> list[Made]:
     """Fetches and the sending that belongs to each: both happen in the same order within a worker."""
-    fetches, sends = [], []
+    fetches: list[tuple[int, list[Any]]] = []
+    sends: list[tuple[int, list[Any]]] = []
     for record in records:
         kind, how, index, *numbers = RECORD.unpack(record)
         if kind == FETCH:
@@ -237,12 +255,12 @@ def _rows(worker: int, pid: int, records: list[bytes]) -> list[Made]:
         elif kind == SEND:
             sends.append((index, numbers))
     rows = []
-    for place, (how, (start, collate, end, cpu, switches, asked, disk, _)) in enumerate(fetches):
+    for place, (how, moments) in enumerate(fetches):
         if how != GOOD:
             continue
-        row = Made(worker, pid, start, collate, end, cpu, switches, asked, disk)
+        row = Made(worker, pid, *moments)
         if place < len(sends):
             index, (begin, sent, size, *_) = sends[place]
-            row = Made(worker, pid, start, collate, end, cpu, switches, asked, disk, sent, sent - begin, size, index)
+            row = replace(row, sent=sent, packing=sent - begin, packed=size, index=index)
         rows.append(row)
     return rows

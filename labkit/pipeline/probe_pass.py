@@ -12,6 +12,7 @@ from labkit.device import pick
 from labkit.errors import LabkitError
 from labkit.pipeline.probe_batch import octets, samples
 from labkit.pipeline.probe_loader import Watched
+from labkit.pipeline.probe_machine import Busy
 from labkit.pipeline.trace import Trace
 
 
@@ -21,6 +22,8 @@ def run(
     *,
     most: int | None = None,
     budget_s: float = math.inf,
+    patience_s: float | None = None,
+    from_first: bool = False,
     to: str | None = None,
     keep: list[Any] | None = None,
     every: Callable[[int], None] | None = None,
@@ -32,13 +35,15 @@ def run(
         watched: the loader.
         step: None for a pass that only reads.
         most: the most batches.
-        budget_s: the most seconds.
+        budget_s: the most seconds; the batch that is due then is still waited for.
+        from_first: the budget counts from the first batch on, however long the workers take to start.
+        patience_s: a worker that is silent beyond so many seconds is taken to hang; the budget where it isn't given.
         to: a device for the batches.
         keep: batches are appended to it as they come.
         every: called after each step with the number of batches so far.
-        end: end the workers afterwards.
+        end: end the workers afterwards; otherwise persistent ones stay for the next pass.
     """
-    synchronise, move = _device(to)
+    synchronise, move = waiting(), _mover(to)
     clock = time.perf_counter
     asked: list[float] = []
     taken: list[float] = []
@@ -48,11 +53,16 @@ def run(
     size = -1.0
     ending = "loader"
     limit = math.inf if most is None else most
+    machine = Busy()
+    trainer = time.process_time()
     begin = clock()
     until = begin + budget_s
     try:
-        source = _guard(watched, 0, lambda: watched.begin(until))
+        if from_first:
+            until = math.inf
+        source = _guard(watched, 0, lambda: watched.begin(begin + (budget_s if patience_s is None else patience_s)))
         iterated = clock()
+        machine.begin(watched.pids.values())
         batch = None
         while True:
             if len(ended) >= limit:
@@ -82,20 +92,24 @@ def run(
                 synchronise()
             ended.append(clock())
             counts.append(samples(batch))
+            if from_first and len(ended) == 1:
+                until = ended[0] + budget_s
             if size < 0:
                 size = octets(batch)
             if keep is not None:
                 keep.append(batch)
             if every is not None:
                 every(len(ended))
+        trainer = time.process_time() - trainer
+        others = machine.others()
         states = watched.states()
     except BaseException:
         watched.end()
         raise
-    if end:
+    inner = watched.inner
+    if end or inner is None or not inner.persistent_workers:
         del source
         watched.end()
-    inner = watched.inner
     made = watched.made()
     return Trace(
         begin=begin,
@@ -112,25 +126,30 @@ def run(
         in_order=True if inner is None else bool(getattr(inner, "in_order", True)),
         pids=tuple(pid for _, pid in sorted(watched.pids.items())),
         states=tuple(states),
+        trainer_cpu=trainer,
+        others=others,
         ending=ending,
         device=to or pick(),
         synchronised=True,
     )
 
 
-def _device(to: str | None) -> tuple[Callable[[], None], Callable[[Any], Any] | None]:
-    """How to wait for the device, and how to move a batch to it."""
-    synchronise: Callable[[], None] = _at_once
+def waiting() -> Callable[[], None]:
+    """What to call so that the device has done its work before the clock is read."""
     if pick() == "cuda":
         import torch
 
-        synchronise = torch.cuda.synchronize
+        return torch.cuda.synchronize
+    return _at_once
 
+
+def _mover(to: str | None) -> Callable[[Any], Any] | None:
+    """How to move a batch to a device; None where nothing is to be moved."""
     if to is None:
-        return synchronise, None
+        return None
     from torch.utils._pytree import tree_map
 
-    return synchronise, lambda batch: tree_map(lambda leaf: leaf.to(to) if hasattr(leaf, "to") else leaf, batch)
+    return lambda batch: tree_map(lambda leaf: leaf.to(to) if hasattr(leaf, "to") else leaf, batch)
 
 
 def _at_once() -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-RECORD = struct.Struct("<bbq8d")
+RECORD = struct.Struct("<bbq9d")
 FETCH, SEND, EPOCH = 1, 2, 3  # kinds of record
 GOOD, ENDED, FAILED = 0, 1, 2  # how it went
 _LOOKS = (1, 4)  # fetches after which the worker's threads and affinity are written down (they may be set late)
@@ -66,11 +66,12 @@ class Log:
         self.state = state
         self.fetches = 0
         self.mark = 0.0
-        self.io = _open_io()
+        self.io = _open("/proc/self/io")
+        self.schedule = _open("/proc/self/schedstat")
 
     def put(self, kind: int, how: int, index: int, *numbers: float) -> None:
         """Write one record down."""
-        self.write(RECORD.pack(kind, how, index, *numbers, *(0.0,) * (8 - len(numbers))))
+        self.write(RECORD.pack(kind, how, index, *numbers, *(0.0,) * (9 - len(numbers))))
 
     def watch(self, fetcher: Any) -> Any:
         """Time this fetcher's `fetch` and, within it, the collate function."""
@@ -82,7 +83,7 @@ class Log:
 
         def fetched(index: Any) -> Any:
             self.mark = 0.0
-            cpu, start = time.process_time(), time.perf_counter()
+            delay, cpu, own, start = self._delay(), time.process_time(), time.thread_time(), time.perf_counter()
             how = FAILED
             try:
                 batch = fetch(index)
@@ -93,9 +94,11 @@ class Log:
                 raise
             finally:
                 end = time.perf_counter()
-                spent = time.process_time() - cpu
+                own, cpu = time.thread_time() - own, time.process_time() - cpu
+                delay = max(0.0, self._delay() - delay)
                 switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-                self.put(FETCH, how, self.fetches, start, self.mark or end, end, spent, switches, *self._read())
+                moments = start, self.mark or end, end
+                self.put(FETCH, how, self.fetches, *moments, cpu, own, delay, switches, *self._read())
                 self.fetches += 1
                 if self.fetches in _LOOKS:
                     self.look()
@@ -115,6 +118,10 @@ class Log:
             about["threads"] = sys.modules["torch"].get_num_threads()
         with contextlib.suppress(OSError), self.state.open("a", encoding="utf-8") as file:
             file.write(json.dumps(about) + "\n")
+
+    def _delay(self) -> float:
+        """Seconds that this process's first thread, which prepares, has so far been kept waiting for a core."""
+        return 0.0 if self.schedule is None else int(os.pread(self.schedule, 100, 0).split()[1]) / 1e9
 
     def _read(self) -> tuple[float, float]:
         """Bytes that this process has asked for so far, and those that came from the disk; -1 where nobody counts."""
@@ -173,9 +180,9 @@ def _append(file: int, record: bytes) -> None:
         os.write(file, record)
 
 
-def _open_io() -> int | None:
+def _open(path: str) -> int | None:
     try:
-        return os.open("/proc/self/io", os.O_RDONLY)
+        return os.open(path, os.O_RDONLY)
     except OSError:
         return None
 

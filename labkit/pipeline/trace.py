@@ -28,6 +28,8 @@ class Trace:
         in_order: batches arrive in the order in which they were handed out.
         pids: process ids of the workers, by worker.
         states: what each worker said of itself: threads, tasks, cores.
+        trainer_cpu: seconds of processor time that the trainer's process spent in the pass.
+        others: cores that other programs of this machine kept busy meanwhile; None where it can't be seen.
         ending: what ended the pass: "loader", "batches" or "budget".
         device: where the batches went.
         synchronised: the device was waited for at both ends of each step.
@@ -47,6 +49,8 @@ class Trace:
     in_order: bool
     pids: tuple[int, ...]
     states: tuple[dict[str, Any], ...]
+    trainer_cpu: float
+    others: float | None
     ending: str
     device: str
     synchronised: bool

@@ -321,7 +321,7 @@ def test_measured_figures_are_worked_out_from_the_moments():
     from labkit.pipeline.trace import Trace
 
     def made(worker, start, end):
-        return Made(worker, 100 + worker, start, end - 0.001, end, 0.002, 0, 0, 0, end + 0.001, 0.001, 50, 0)
+        return Made(worker, 100 + worker, start, end - 0.001, end, 0.002, 0.002, 0, 0, 0, 0, end + 0.001, 0.001, 50, 0)
 
     about = Trace(
         begin=10.0,
@@ -338,6 +338,8 @@ def test_measured_figures_are_worked_out_from_the_moments():
         in_order=True,
         pids=(100,),
         states=(),
+        trainer_cpu=0.0,
+        others=None,
         ending="loader",
         device="cpu",
         synchronised=True,

@@ -1,0 +1,189 @@
+"""What the experiments of a diagnosis found: one record, which all rules read. Nothing is measured here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import fmean
+
+from labkit.pipeline.diagnosis_causes import LIMITS
+from labkit.pipeline.remedy_replay import Plan, Replayed, replay
+
+
+@dataclass(frozen=True)
+class Record:
+    """Times in ms, sizes in bytes, shares from 0 to 1. None: it couldn't be seen, and rules that need it abstain.
+
+    Attributes:
+        workers: worker processes; 0: the trainer's process prepares; None: the loader hides how it prepares.
+        prefetch_factor: batches handed out ahead, per worker.
+        persistent: workers outlive the epoch.
+        in_order: batches are delivered in the order in which they were handed out.
+        method: how worker processes are started.
+        batches: batches of an epoch; those seen where the loader has no length.
+        batch_size: samples in a batch.
+        batch_bytes: bytes in a batch's arrays.
+        cores: cores that this process may use.
+        prepare: a worker's time on each batch that was seen.
+        sending: packing it for the trip.
+        train: each step.
+        waits: the trainer's waits, the first of an epoch left out.
+        get_cost: from ready and asked for to in hand, the mean.
+        first_wait: from iter() to the first batch, in the first epoch.
+        later_wait: the same in a later epoch.
+        starting: the part of `first_wait` inside iter().
+        start: until the workers begin on their first batches, in a later epoch.
+        first_start: the same in the first epoch.
+        new_pids: another epoch has other worker processes.
+        collate: share of prepare that joins samples.
+        computing: share of prepare in which the preparing thread computes.
+        starved: share of prepare in which it is ready to run and has no core.
+        all_threads: processor time of all the worker's threads, as a share of prepare; above 1: several at once.
+        asked: bytes read for a batch, from disk or cache.
+        disk: bytes of them that came from a disk.
+        reading_ms: ms a batch between ready and sent; `sending` says the same by batch.
+        cached_train: the step on batches held in memory, no loader running; the mean.
+        read_only: ms a batch when nobody trains.
+        trainer_computing: share of the pass in which the trainer's process computes.
+        others: cores that other programs keep busy.
+        threads: torch's threads in a worker.
+        tasks: threads that a worker has, all libraries together.
+        worker_cores: cores that the workers may use, all together.
+        floor: a plain copy of a batch's bytes.
+        growth: bytes that a worker gains for itself with each batch it prepares, late in the pass.
+        early_growth: the same, early in the pass.
+        shm_free: free shared memory while nothing runs.
+        memory_free: main memory that can be had.
+        one_thread: prepare with one thread in each worker; the mean.
+        all_cores: prepare with workers that may use every core; the mean.
+        more_workers: how many workers the probe with more of them had.
+        prepare_more: prepare with these; the mean.
+        collate_more: cost of the fetch with these.
+        start_kept: `start` of a later epoch when workers are kept.
+        pickled: bytes of the pickled data set.
+        pickling: ms to pickle it once, and to read it back.
+        second_read: prepare for batches read a second time; the mean.
+        packing_failed: what went wrong in packing a batch, "" where nothing did.
+    """
+
+    workers: int | None
+    prefetch_factor: int
+    persistent: bool
+    in_order: bool
+    method: str
+    batches: int
+    batch_size: float
+    batch_bytes: float
+    cores: int
+    prepare: tuple[float, ...]
+    sending: tuple[float, ...]
+    train: tuple[float, ...]
+    waits: tuple[float, ...]
+    get_cost: float
+    first_wait: float
+    later_wait: float
+    starting: float
+    start: float
+    first_start: float
+    new_pids: bool | None = None
+    collate: float | None = None
+    computing: float | None = None
+    starved: float | None = None
+    all_threads: float | None = None
+    asked: float | None = None
+    disk: float | None = None
+    cached_train: float | None = None
+    read_only: float | None = None
+    trainer_computing: float | None = None
+    others: float | None = None
+    threads: int | None = None
+    tasks: int | None = None
+    worker_cores: tuple[int, ...] | None = None
+    floor: float | None = None
+    growth: float | None = None
+    early_growth: float | None = None
+    shm_free: float | None = None
+    memory_free: float | None = None
+    one_thread: float | None = None
+    all_cores: float | None = None
+    more_workers: int | None = None
+    prepare_more: float | None = None
+    start_kept: float | None = None
+    pickled: float | None = None
+    pickling: float | None = None
+    second_read: float | None = None
+    packing_failed: str = ""
+
+    @property
+    def seen(self) -> bool:
+        """The worker's side could be seen."""
+        return self.workers is not None and bool(self.prepare)
+
+    @property
+    def mean_prepare(self) -> float:
+        """Ms a batch in a worker."""
+        return fmean(self.prepare) if self.prepare else math.nan
+
+    @property
+    def mean_train(self) -> float:
+        """Ms a step."""
+        return fmean(self.train)
+
+    @property
+    def mean_wait(self) -> float:
+        """Ms the trainer waits before a batch, the first of an epoch left out."""
+        return fmean(self.waits) if self.waits else 0.0
+
+    @property
+    def blocked(self) -> float | None:
+        """Share of prepare in which the thread neither computes nor waits for a core: it waits for something else."""
+        if self.computing is None or self.starved is None:
+            return None
+        return max(0.0, 1.0 - self.computing - self.starved)
+
+    @property
+    def held(self) -> float:
+        """Bytes of the batches that are out at a time, when every one of them is ready."""
+        return (self.workers or 0) * self.prefetch_factor * self.batch_bytes
+
+    @property
+    def epoch(self) -> float:
+        """Ms of a later epoch, as it was measured: its first wait, and all other batches at the pace seen."""
+        return self.later_wait + self.batches * self.mean_train + (self.batches - 1) * self.mean_wait
+
+    @property
+    def steady_loss(self) -> float:
+        """Waiting between batches, beyond the price of a fetch, as a share of the epoch."""
+        over = [max(0.0, wait - LIMITS.fetch_ms) for wait in self.waits]
+        return fmean(over) * (self.batches - 1) / self.epoch if over else 0.0
+
+    @property
+    def start_loss(self) -> float:
+        """Waiting for a later epoch's first batch, beyond preparing it, as a share of the epoch."""
+        fill = self.mean_prepare if self.prepare else 0.0
+        return max(0.0, self.later_wait - fill - LIMITS.fetch_ms) / self.epoch
+
+    @property
+    def first_loss(self) -> float:
+        """The same in the first epoch, as a share of that epoch."""
+        fill = self.mean_prepare if self.prepare else 0.0
+        epoch = self.epoch - self.later_wait + self.first_wait
+        return max(0.0, self.first_wait - fill - LIMITS.fetch_ms) / epoch
+
+    def plan(self) -> Plan:
+        """A later epoch, for the recurrence."""
+        return Plan(
+            prepare=self.prepare,
+            sending=self.sending or (0.0,),
+            train=self.train,
+            get_cost=self.get_cost,
+            start=self.start,
+            workers=self.workers or 0,
+            prefetch_factor=max(1, self.prefetch_factor),
+            in_order=self.in_order,
+            batches=min(self.batches, 20_000),
+        )
+
+    def replayed(self) -> Replayed:
+        """That epoch, by the recurrence."""
+        return replay(self.plan())

@@ -1,0 +1,119 @@
+"""Targeted experiments: one thing is changed, and the workers' prepare time is looked at again."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from labkit.errors import LabkitError
+from labkit.pipeline import diagnosis_suspects as suspects
+from labkit.pipeline.diagnosis_bench import Bench, workers_begin
+from labkit.pipeline.diagnosis_record import Record
+from labkit.pipeline.probe_loader import Watched, inner_of, watch
+from labkit.pipeline.probe_worker import Settings
+
+
+def targeted(bench: Bench, watched: Watched, record: Record) -> Record:
+    """Further experiments, as far as the first ones give a reason for them and the budget lasts."""
+    if watched.inner is None:
+        return record
+    inner: Any = inner_of(watched.given)
+    if suspects.one_thread(record):
+        record = replace(record, one_thread=_trial(bench, inner, Settings(threads=1)))
+    if suspects.all_cores(record):
+        cores = frozenset(os.sched_getaffinity(0))
+        record = replace(record, all_cores=_trial(bench, inner, Settings(cores=cores)))
+    if workers := suspects.more_workers(record):
+        found = _trial(bench, inner, None, num_workers=workers, prefetch_factor=inner.prefetch_factor or 2)
+        record = replace(record, more_workers=workers, prepare_more=found)
+    if suspects.second_read(record):
+        record = replace(record, second_read=_second_read(bench, inner))
+    if suspects.kept_workers(record):
+        record = replace(record, start_kept=_kept(bench, inner))
+    if suspects.pickled(record):
+        record = _pickled(record, inner)
+    return record
+
+
+def _trial(bench: Bench, inner: Any, settings: Settings | None, **changes: Any) -> float | None:
+    """Read with something changed: the mean prepare time once all workers are at work. None: no time for it."""
+    budget = min(bench.budget_s * 0.06, bench.left * 0.5)
+    if budget < 0.1:
+        return None
+    workers = changes.get("num_workers", inner.num_workers)
+    watched = watch(inner, settings, **changes)
+    try:
+        trace = bench.run(watched, None, budget_s=budget, from_first=True)
+    except LabkitError:
+        return None
+    finally:
+        watched.close()
+    made = trace.made[workers:] or trace.made
+    return fmean((m.end - m.start) * 1000 for m in made) if made else None
+
+
+def _second_read(bench: Bench, inner: Any) -> float | None:
+    """Read a few batches twice with one worker: what preparing them takes the second time, when the cache is warm."""
+    from torch.utils.data import IterableDataset
+
+    if isinstance(inner.dataset, IterableDataset):
+        return None
+    budget = min(bench.budget_s * 0.06, bench.left * 0.5)
+    indices, until = [], time.perf_counter() + budget
+    times: list[float] = []
+    for index in inner._index_sampler:
+        indices.append(index)
+        if len(indices) >= 3:
+            break
+    fetch = _fetcher(inner)
+    for turn in range(3):
+        for index in indices:
+            begin = time.perf_counter()
+            fetch(index)
+            if turn:
+                times.append((time.perf_counter() - begin) * 1000)
+        if times and time.perf_counter() > until:
+            break
+    return fmean(times)
+
+
+def _fetcher(inner: Any) -> Callable[[Any], Any]:
+    from torch.utils.data import _DatasetKind
+
+    create: Any = _DatasetKind.create_fetcher
+    made = create(inner._dataset_kind, inner.dataset, inner._auto_collation, inner.collate_fn, inner.drop_last)
+    return made.fetch  # type: ignore[no-any-return]
+
+
+def _kept(bench: Bench, inner: Any) -> float | None:
+    """The start of a second epoch when the workers of the first are kept."""
+    if bench.left < 0.3:
+        return None
+    watched = watch(inner, None, persistent_workers=True)
+    try:
+        most = max(2, inner.num_workers)
+        bench.run(watched, None, most=most, budget_s=bench.left * 0.5, end=False)
+        again = bench.run(watched, None, most=most, budget_s=bench.left * 0.5)
+    except LabkitError:
+        return None
+    finally:
+        watched.close()
+    return workers_begin(again) if len(again) else None
+
+
+def _pickled(record: Record, inner: Any) -> Record:
+    """How large the data set is when it travels to a worker, and how long packing and unpacking it takes."""
+    try:
+        begin = time.perf_counter()
+        packed = pickle.dumps(inner.dataset, pickle.HIGHEST_PROTOCOL)
+        middle = time.perf_counter()
+        pickle.loads(packed)
+        end = time.perf_counter()
+    except Exception:  # a data set may refuse in any way; then it isn't what is sent
+        return record
+    return replace(record, pickled=float(len(packed)), pickling=(end - begin) * 1000 if middle else None)

@@ -1,0 +1,178 @@
+"""What to do about a cause, and what the recurrence says it will bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from labkit.pipeline import diagnosis_causes as causes
+from labkit.pipeline.diagnosis_causes import LIMITS, MIB
+from labkit.pipeline.diagnosis_memory import least_prefetch
+from labkit.pipeline.diagnosis_record import Record
+from labkit.pipeline.probe_worker import Settings
+from labkit.pipeline.remedy_replay import Plan, replay
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One piece of advice.
+
+    Attributes:
+        advice: what to change.
+        plan: the epoch afterwards, as the recurrence needs it.
+        gain: how many times as fast an epoch becomes, predicted; 1 where the advice saves memory instead.
+        saves: bytes that it saves; 0 where it saves time.
+        changes: settings of the DataLoader that `apply` can change by itself; empty: the code has to change.
+        settings: what `apply` can set in the workers by itself.
+        first_epoch: the gain is in the first epoch alone, since workers are kept.
+    """
+
+    advice: str
+    plan: Plan
+    gain: float
+    saves: float = 0.0
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings | None = None
+    first_epoch: bool = False
+
+    @property
+    def applies_itself(self) -> bool:
+        """`apply` needs no repaired loader."""
+        return bool(self.changes) or self.settings is not None
+
+
+def remedy(cause: str, record: Record) -> Remedy:
+    """The advice for a cause that a rule has found in the record."""
+    return _OF[cause](record)
+
+
+def _timed(record: Record, plan: Plan, advice: str, **more: Any) -> Remedy:
+    base = record.plan()
+    if more.get("first_epoch"):
+        base = replace(base, start=record.first_start)
+    return Remedy(advice, plan, replay(base).makespan / replay(plan).makespan, **more)
+
+
+def _relieved(record: Record) -> tuple[float, ...]:
+    """Step times once the workers leave the cores alone: those seen, at most what the cached control took."""
+    if record.cached_train is None or record.cached_train >= record.mean_train:
+        return record.train
+    ratio = record.cached_train / record.mean_train
+    return tuple(c * ratio for c in record.train)
+
+
+def _workers(r: Record) -> Remedy:
+    workers, prepare = r.more_workers or 0, r.prepare_more or r.mean_prepare
+    factor = r.prefetch_factor or 2
+    get = r.get_cost if r.workers else LIMITS.fetch_ms / 3
+    start = r.start if r.persistent else r.start * workers / r.workers if r.workers else 0.0
+    plan = r.plan().scaled(prepare, workers=workers, prefetch_factor=factor, get_cost=get, start=start)
+    kept: dict[str, Any] = {} if r.workers else {"persistent_workers": True, "prefetch_factor": factor}
+    words = "" if r.workers else ", persistent_workers=True"
+    return _timed(r, plan, f"num_workers={workers}{words}", changes={"num_workers": workers, **kept})
+
+
+def _pinned(r: Record) -> Remedy:
+    import os
+
+    cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
+    advice = "let the workers use every core: take the affinity out of worker_init_fn, or widen the process's"
+    return _timed(r, r.plan().scaled(r.all_cores or r.mean_prepare), advice, settings=Settings(cores=cores))
+
+
+def _threads(r: Record) -> Remedy:
+    plan = r.plan().scaled(r.one_thread or r.mean_prepare, train=_relieved(r))
+    advice = "one thread in each worker: torch.set_num_threads(1) in worker_init_fn, OMP_NUM_THREADS=1"
+    return _timed(r, plan, advice, settings=Settings(threads=1))
+
+
+def _collate(r: Record) -> Remedy:
+    left = 2 * (r.floor or 0.0)
+    asks = (r.asked or 0) >= LIMITS.read_bytes or (1 - (r.collate or 0)) * r.mean_prepare / max(1, r.batch_size) > 0.05
+    if asks:
+        left += (1 - (r.collate or 0)) * r.mean_prepare
+    advice = "join samples in one operation: index a whole batch (__getitems__, batch_size=None), or torch.stack once"
+    return _timed(r, r.plan().scaled(left, train=_relieved(r)), advice)
+
+
+def _storage(r: Record) -> Remedy:
+    busy = ((r.computing or 0) + (r.starved or 0)) * r.mean_prepare
+    left = min(busy, r.second_read) if r.second_read is not None and r.second_read < r.mean_prepare else busy
+    advice = "read from local or packed files (few large reads): labkit pack, a local copy, or a cache that stays warm"
+    return _timed(r, r.plan().scaled(left), advice)
+
+
+def _decode(r: Record) -> Remedy:
+    left = (r.collate or 0) * r.mean_prepare + 2 * (r.floor or 0.0)
+    advice = "decode once, beforehand: store decoded or smaller samples; every core is busy, so more workers won't help"
+    return _timed(r, r.plan().scaled(left, train=_relieved(r)), advice)
+
+
+def _transport(r: Record) -> Remedy:
+    plan = r.plan()
+    part = 0.25
+    plan = replace(plan, sending=[d * part for d in plan.sending], get_cost=plan.get_cost * part)
+    advice = "send fewer bytes: uint8 or float16 instead of float32, converted after the trip; or prepare on the device"
+    return _timed(r, plan, advice)
+
+
+def _unordered(r: Record) -> Remedy:
+    return _timed(r, replace(r.plan(), in_order=False), "in_order=False", changes={"in_order": False})
+
+
+def _kept(r: Record) -> Remedy:
+    start = r.start_kept if r.start_kept is not None else 0.0
+    return _timed(r, replace(r.plan(), start=start), "persistent_workers=True", changes={"persistent_workers": True})
+
+
+def _unpickled(r: Record) -> Remedy:
+    # pickling happens in iter(), one worker after the other; each reads it back by itself
+    saved = (r.pickling or 0.0) * ((r.workers or 1) + 1) / 2
+    start = r.first_start if r.persistent else r.start
+    plan = replace(r.plan(), start=max(0.0, start - saved))
+    advice = "keep paths and offsets in the data set and open the data in the worker, or start workers by fork"
+    return _timed(r, plan, advice, first_epoch=r.persistent)
+
+
+def _copy_on_write(r: Record) -> Remedy:
+    saves = (r.growth or 0.0) * r.batches
+    advice = "keep the samples in arrays (NumPy, torch, Arrow) instead of lists and dicts of Python objects"
+    return Remedy(advice, r.plan(), 1.0, saves)
+
+
+def _prefetch(r: Record) -> Remedy:
+    least = least_prefetch(r)
+    saves = r.held * (1 - least / r.prefetch_factor)
+    return Remedy(f"prefetch_factor={least}", r.plan(), 1.0, saves, {"prefetch_factor": least})
+
+
+SHARED_MEMORY_FULL = Remedy(
+    "give /dev/shm more room (docker run --shm-size=1g), or lower batch_size, prefetch_factor or num_workers",
+    Plan((0.0,), (0.0,)),
+    1.0,
+)
+"""The advice where the loader failed before anything could be measured."""
+
+
+def _shared_memory(r: Record) -> Remedy:
+    need = max(64.0, r.held * 2 / MIB)
+    advice = f"give /dev/shm {need:.0f} MiB (docker --shm-size={need:.0f}m), or lower prefetch_factor or num_workers"
+    return Remedy(advice, r.plan(), 1.0, max(0.0, r.held - (r.shm_free or 0.0)), {"prefetch_factor": 1})
+
+
+_OF: dict[str, Callable[[Record], Remedy]] = {
+    causes.TOO_FEW: _workers,
+    causes.PINNED: _pinned,
+    causes.THREADS: _threads,
+    causes.COLLATE: _collate,
+    causes.STORAGE: _storage,
+    causes.DECODE: _decode,
+    causes.TRANSPORT: _transport,
+    causes.HEAD_OF_LINE: _unordered,
+    causes.RESPAWNED: _kept,
+    causes.PICKLED: _unpickled,
+    causes.COPY_ON_WRITE: _copy_on_write,
+    causes.PREFETCH_MEMORY: _prefetch,
+    causes.SHARED_MEMORY: _shared_memory,
+}
