@@ -1,4 +1,4 @@
-"""`labkit grade`: submissions to marks."""
+"""`labkit grade`: submissions to marks; `labkit post-marks`: marks to a learning platform."""
 
 from __future__ import annotations
 
@@ -86,6 +86,37 @@ def grade(
         print("\n".join(grading.lines(done)))
         print(f"written to {out}: results.jsonl, {', '.join(written)}")
     return FAULT if done.broken else 0
+
+
+@app.command(name="post-marks")
+def post_marks(
+    marks: Annotated[Path, typer.Argument(metavar="DIR", help="The --out of a grading.")],
+    platform: Annotated[Path, typer.Option(metavar="FILE", help="The platform: JSON, see docs/grading.md.")],
+    send: Annotated[bool, typer.Option("--send", help="Send the scores; without it they are only shown.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Show the scores that a learning platform would get (LTI 1.3), or send them. Exit 1 where one was refused."""
+    from labkit.grading import journal, lti
+
+    path = marks / journal.NAME
+    found, _ = journal.read(path)
+    if not found:
+        raise UsageError(f"{marks} holds no marks: name the --out of a grading")
+    where = lti.read_platform(platform)
+    ready, left = lti.addressed(lti.scores(found.values()), where)
+    refused = lti.post(ready, where) if send else []
+    if as_json:
+        payloads = [
+            {"lineitem": item} | json.loads(lti.payload(score, user).get_value()) for score, user, item in ready
+        ]
+        print(json.dumps({"scores": payloads, "sent": send, "refused": refused, "left_out": left}))
+    else:
+        for score, user, item in ready:
+            print(f"{score.learner} ({user}), {score.lab}: {score.given:g} of {score.most:g} -> {item}")
+        print(f"{len(ready) - len(refused)} scores sent" if send else f"{len(ready)} scores, not sent: add --send")
+    for line in (*left, *refused):
+        print(f"labkit post-marks: {line}", file=sys.stderr)
+    return FAULT if refused else 0
 
 
 def course_key(file: Path | None) -> bytes:

@@ -24,7 +24,7 @@ from labkit.grading.labs import judge_digest
 from labkit.grading.marks import Mark, Task, unjudged
 
 PLUGIN = "labkit-grade"
-CONNECT_S = 20.0
+CONNECT_S = 10.0
 WORKERS_S = 60.0  # without a single worker, before the grading is given up
 TRIES = 2
 
