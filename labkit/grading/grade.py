@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from labkit.checks.result import Verdict
+from labkit.course.variants import seed
 from labkit.errors import UsageError
 from labkit.grading import journal, marks
 from labkit.grading.crew import Crew
@@ -85,6 +86,8 @@ def grade(
     Raises UsageError where an argument can't be used, or `out` holds marks and `resume` isn't set.
     """
     began = time.monotonic()
+    if learner is not None:
+        seed("a.name", learner=learner, key=key)  # a name that can't be used is refused before anything runs
     course = read_course(labs)
     collected = collect(find(paths, course, learner=learner), course)
     judge = judge_digest()

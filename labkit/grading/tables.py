@@ -75,8 +75,9 @@ def _labs(grading: Grading) -> list[str]:
 
 
 def cell(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")) else text
+    """Text that no spreadsheet takes for a formula, on one line."""
+    line = re.sub(r"[\r\n]", " ", text)
+    return f"'{line}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")) else line
 
 
 # What XML 1.0 can't hold, whatever it is written as.
