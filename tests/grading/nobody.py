@@ -37,7 +37,10 @@ def command(words: list[str]) -> list[str]:
             "mount -t tmpfs -o mode=755 tmpfs /mnt",
             *(f"mkdir {h} && mount --rbind {shlex.quote(p)} {h}" for h, p in zip(held, inside, strict=True)),
             f"mount -t tmpfs -o mode=755 tmpfs {shlex.quote(closed)}",
-            *(f"mkdir -p {shlex.quote(p)} && mount --rbind {h} {shlex.quote(p)}" for h, p in zip(held, inside, strict=True)),
+            *(
+                f"mkdir -p {shlex.quote(p)} && mount --rbind {h} {shlex.quote(p)}"
+                for h, p in zip(held, inside, strict=True)
+            ),
             "umount -l /mnt",
         ]
     return ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "; ".join(steps)]

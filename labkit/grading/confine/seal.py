@@ -22,27 +22,34 @@ class Seal:
     """What the tools were when it was made, before the learner's code ran."""
 
     def __init__(self) -> None:
-        self._kept = [(name, holder, key, thing, _body(thing)) for name, holder, key, thing in _tools()]
+        tools = [(name, module) for name, module in list(sys.modules.items()) if module and _is_tool(name)]
+        self._kept = [(name, holder, key, thing, _body(thing)) for name, holder, key, thing in _parts(tools)]
+        self._modules = [(name, module, frozenset(vars(module))) for name, module in tools]
 
     def broken(self) -> str:
         """The first tool that isn't what it was, "" where all are."""
         for name, holder, key, thing, body in self._kept:
             if holder.get(key) is not thing or _body(thing) != body:
                 return name
+        for name, module, keys in self._modules:
+            if sys.modules.get(name) is not module:
+                return name
+            for key in vars(module).keys() - keys:  # some names are looked up on first use: a new one would win
+                if getattr(vars(module)[key], "__module__", "") == "__main__":
+                    return f"{name}.{key}"
         return ""
 
 
-def _tools() -> Iterator[tuple[str, Any, str, Any]]:
-    """Functions and classes of the tools, and the functions of these classes: name, namespace, key, object."""
-    for module_name, module in list(sys.modules.items()):
-        if not isinstance(module, types.ModuleType) or not _is_tool(module_name):
-            continue
+def _parts(modules: Iterable[tuple[str, types.ModuleType]]) -> Iterator[tuple[str, Any, str, Any]]:
+    """Functions and classes of modules, and the functions of these classes: name, namespace, key, object."""
+    for module_name, module in modules:
         for key, thing in list(vars(module).items()):
-            if isinstance(thing, types.FunctionType | types.BuiltinFunctionType | type):
+            a_class = issubclass(type(thing), type)
+            if a_class or type(thing) in (types.FunctionType, types.BuiltinFunctionType):
                 yield f"{module_name}.{key}", vars(module), key, thing
-            if isinstance(thing, type) and thing.__module__ == module_name:
+            if a_class and thing.__module__ == module_name:
                 for inner, method in list(vars(thing).items()):
-                    if isinstance(method, types.FunctionType):
+                    if type(method) is types.FunctionType:
                         yield f"{module_name}.{key}.{inner}", vars(thing), inner, method
 
 
@@ -51,7 +58,7 @@ def _is_tool(name: str) -> bool:
 
 
 def _body(thing: Any) -> Any:
-    if not isinstance(thing, types.FunctionType):
+    if type(thing) is not types.FunctionType:
         return None
     return (thing.__code__, thing.__defaults__, thing.__closure__)
 
