@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from labkit.errors import LabkitError
 
-PARTS = ("app", "counting", "packing", "resuming", "auditing_resume", "diagnosing", "releasing", "grading")
+PARTS = ("app", "counting", "packing", "resuming", "auditing_resume", "diagnosing", "releasing", "updating", "grading", "hub")
 
 FAULT, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
