@@ -14,7 +14,18 @@ from collections.abc import Sequence
 
 from labkit.errors import LabkitError
 
-PARTS = ("app", "counting", "packing", "resuming", "auditing_resume", "diagnosing", "releasing", "updating", "grading", "hub")
+PARTS = (
+    "app",
+    "counting",
+    "packing",
+    "diagnosing",
+    "resuming",
+    "auditing_resume",
+    "releasing",
+    "updating",
+    "grading",
+    "hub",
+)
 
 FAULT, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
