@@ -11,7 +11,7 @@ from labkit.grading import wording
 from labkit.grading.alike import Alike, alike
 from labkit.grading.grade import Grading
 from labkit.grading.marks import Mark
-from labkit.grading.page import file_name, items, page, rich, table, text
+from labkit.grading.page import anchor, file_name, items, page, rich, table, text
 
 MOST_GROUPS = 40
 MOST_FAILURES = 4  # of one exercise
@@ -29,22 +29,35 @@ WHAT_ALIKE_IS = (
 
 def class_page(grading: Grading) -> str:
     """The page of all learners."""
-    body = ["<h1>Marks of the class</h1>", f"<p>{_summary(grading)}</p>"]
-    body += [_isolation(grading)]
+    sections = [(_short(grading, stem), stem, list(_lab(grading, stem, found))) for stem, found in _by_lab(grading)]
+    sections.append(("Learners", "learners", [_learners(grading)]))
     if grading.broken:
-        body += ["<h2>Not judged</h2>", "<p>The grader failed on these; --resume tries them again.</p>"]
-        body += [_broken(mark) for mark in grading.broken]
-    for stem, marks in groupby(sorted(grading.marks, key=lambda m: m.lab), key=lambda mark: mark.lab):
-        body += _lab(grading, stem, list(marks))
-    body += ["<h2>Learners</h2>", _learners(grading)]
+        told = "<p>The grader failed on these, not the answers; --resume tries them again.</p>"
+        sections.insert(0, ("Not judged", "not-judged", [told, *map(_broken, grading.broken)]))
     if grading.collected.ungraded:
         lines = (f"{name}: {why}" for name, whys in grading.collected.ungraded.items() for why in whys)
-        body += ["<h2>Files that count for no lab</h2>", items(lines)]
+        sections.append(("Files that count for no lab", "no-lab", [items(lines)]))
     noted = [f"{one.learner}: {note}" for one in grading.collected.submissions for note in one.notes]
     if noted:
-        body += ["<h2>Unusual files</h2>", items(noted)]
-    body += _alike(grading)
+        sections.append(("Unusual files", "unusual", [items(noted)]))
+    groups = similar(grading)
+    if groups:
+        sections.append(("Answers that look alike", "alike", list(_alike(grading, groups))))
+    links = "".join(f'<li><a href="#{anchor(name)}">{text(title)}</a></li>' for title, name, _ in sections)
+    body = ["<h1>Marks of the class</h1>", f"<p>{_summary(grading)}</p>", _isolation(grading)]
+    body.append(f'<nav aria-label="On this page"><ul>{links}</ul></nav>')
+    for title, name, content in sections:
+        body += [f'<h2 id="{anchor(name)}">{text(title)}</h2>', *content]
     return page("Marks of the class", body)
+
+
+def _by_lab(grading: Grading) -> Iterator[tuple[str, list[Mark]]]:
+    for stem, marks in groupby(sorted(grading.marks, key=lambda mark: mark.lab), key=lambda mark: mark.lab):
+        yield stem, list(marks)
+
+
+def _short(grading: Grading, stem: str) -> str:
+    return grading.course.lab(stem).title or stem
 
 
 def _summary(grading: Grading) -> str:
@@ -83,8 +96,7 @@ def _lab(grading: Grading, stem: str, marks: list[Mark]) -> Iterator[str]:
     by_exercise: dict[str, list[Mark]] = {exercise.id: [] for exercise in lab.exercises}
     for mark in marks:
         by_exercise[mark.result.exercise].append(mark)
-    yield f"<h2>{text(lab.title or stem)}</h2>"
-    heads = (("Exercise", ""), ("Passed", "number"), ("Failed", "number"), ("Blank", "number"), ("", ""))
+    heads = (("Exercise", ""), ("Passed", "number"), ("Failed", "number"), ("Blank", "number"), ("Shares", ""))
     rows = []
     for exercise in lab.exercises:
         counts = Counter(mark.result.verdict for mark in by_exercise[exercise.id])
@@ -95,7 +107,8 @@ def _lab(grading: Grading, stem: str, marks: list[Mark]) -> Iterator[str]:
             f'{text(exercise.title)}<br><code class="faint">{text(exercise.id)}</code><span class="faint">{told}</span>'
         )
         rows.append((name, share, str(counts[Verdict.FAILED]), str(counts[Verdict.NOT_ANSWERED]), _bar(counts, total)))
-    yield table(f"{len({m.result.learner for m in marks})} submissions", heads, rows)
+    handed_in = len({mark.result.learner for mark in marks})
+    yield table(f"{handed_in} submissions. In the bars: passed is filled, failed striped, blank empty", heads, rows)
     common = [(exercise, _failures(by_exercise[exercise.id])) for exercise in lab.exercises]
     if any(found for _, found in common):
         yield "<h3>Common failures</h3>"
@@ -122,8 +135,8 @@ def _failures(marks: Sequence[Mark]) -> list[str]:
     lines = []
     for (claim, why), found in ordered[:MOST_FAILURES]:
         failure = found[0].result.failure
-        about = why or (failure.seen if failure else "")
-        said = ": ".join(rich(wording.shortened(part)) for part in (claim, about) if part)
+        instance = f"for instance {failure.seen}" if failure and failure.seen else ""
+        said = ": ".join(rich(wording.shortened(part)) for part in (claim, why or instance) if part)
         who = _names([mark.result.learner for mark in found])
         lines.append(f'<li>{len(found)} × not held: {said} <span class="faint">({who})</span></li>')
     if len(ordered) > MOST_FAILURES:
@@ -153,11 +166,7 @@ def _learners(grading: Grading) -> str:
     return table("Points, by lab; – where nothing was handed in", heads, rows)
 
 
-def _alike(grading: Grading) -> Iterator[str]:
-    groups = similar(grading)
-    if not groups:
-        return
-    yield "<h2>Answers that look alike</h2>"
+def _alike(grading: Grading, groups: Sequence[Alike]) -> Iterator[str]:
     yield f"<p>{WHAT_ALIKE_IS}</p>"
     verdicts = {mark.key[::2]: mark.result.verdict for mark in grading.marks}
     rows = [

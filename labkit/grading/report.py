@@ -65,7 +65,8 @@ def _card(mark: Mark) -> str:
     said = "".join(f"<dt>{name}</dt><dd>{rich(line)}</dd>" for name, line in wording.rows(mark))
     body = [f"<dl>{said}</dl>"] if said else []
     if result.verdict is Verdict.PASSED:
-        body.append(items(item.claim for item in result.evidence))
+        held = f"What held ({len(result.evidence)})"
+        body.append(f"<details><summary>{held}</summary>{items(item.claim for item in result.evidence)}</details>")
     if mark.self_assessed and result.verdict is not Verdict.NOT_ANSWERED:
         body.append(f'<p class="faint">{wording.SELF_ASSESSED}</p>')
     if mark.reasons:
