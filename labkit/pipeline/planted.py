@@ -53,10 +53,20 @@ class Workload:
 # kind -> module below labkit.pipeline and the function there that makes one; the order is that of the cause table.
 _MAKERS = {
     "too few workers": ("planted_supply", "too_few_workers"),
+    "workers respawned each epoch": ("planted_records", "respawned"),
+    "data set pickled to workers": ("planted_records", "pickled"),
+    "copy-on-write growth": ("planted_records", "copy_on_write"),
+    "prefetch memory": ("planted_batches", "prefetch_memory"),
+    "thread oversubscription": ("planted_threads", "oversubscribed"),
+    "slow collate": ("planted_batches", "slow_collate"),
+    "transport-bound": ("planted_batches", "transport"),
     "workers pinned": ("planted_supply", "workers_pinned"),
+    "shared memory exhausted": ("planted_batches", "shm_exhausted"),
     "head-of-line blocking": ("planted_supply", "head_of_line"),
+    "slow storage": ("planted_storage", "slow_storage"),
     "decode-bound": ("planted_supply", "decode_bound"),
     "healthy": ("planted_healthy", "healthy"),
+    "mixed": ("planted_mixed", "mixed"),
 }
 KINDS = tuple(_MAKERS)
 

@@ -132,5 +132,5 @@ def test_a_machine_that_cannot_show_it_says_so(monkeypatch):
 
 
 def test_kinds_are_the_vocabulary():
-    causes = pytest.importorskip("labkit.pipeline.causes")
+    causes = pytest.importorskip("labkit.pipeline.diagnosis_causes")
     assert set(KINDS) - {"mixed"} <= set(causes.CAUSES)
