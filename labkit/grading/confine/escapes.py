@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from labkit.checks.registry import exercises
 from labkit.grading.confine import place, view
 from labkit.grading.confine.confinement import ENVIRON, Way, confine
 from labkit.grading.confine.limits import Limits
@@ -89,7 +90,7 @@ class _Outside:
 def _works(attempt: Callable[[_Outside], object], outside: _Outside) -> bool:
     try:
         return bool(attempt(outside))
-    except (OSError, MemoryError, ImportError):
+    except (OSError, MemoryError):
         return False
 
 
@@ -156,8 +157,6 @@ def _low_port(outside: _Outside) -> bool:
 
 
 def _knowledge(outside: _Outside) -> bool:
-    from labkit.checks.registry import exercises
-
     with contextlib.suppress(OSError):
         return os.open(view.CHECKS / "lab01_figures.py", os.O_RDONLY) > 0
     return bool(exercises())

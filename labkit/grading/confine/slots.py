@@ -23,6 +23,7 @@ from labkit.ranks.protocol import Channel
 
 START = 120.0  # s for a server to load torch on a slow disk
 WAYS = ("namespaces", "user namespace", "landlock", "none")
+_MAIN = "from labkit.grading.confine.server import main; main(sys.argv)"
 _ENVIRON = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
@@ -112,7 +113,7 @@ class Server:
         self.report = IsolationReport("none")
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the server lives
         root = str(Path(__file__).parents[3])
-        code = f"import sys; sys.path.append({root!r}); from labkit.grading.confine.server import main; main(sys.argv)"
+        code = f"import sys; sys.path.append({root!r}); {_MAIN}"
         words = [str(theirs.fileno()), way, "unsafe" if unsafe else ""]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-s", "-c", code, *words],

@@ -28,7 +28,8 @@ _ETC = (
 )
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Read by torch (how many cores there are), not by what an answer could learn from.
+_LAB_MODULE = re.compile(r"labkit\.checks(?:\.| import )(lab\d\d_\w+)")
+# Read by torch: how many cores there are.
 _CORES = "/sys/devices/system/cpu"
 
 
@@ -78,17 +79,24 @@ def readable() -> list[str]:
 
 @functools.cache
 def needed_checks() -> frozenset[str]:
-    """Modules `labkit.checks.labNN_*` that the code of the labs' own cells imports, directly or by another one."""
+    """Modules `labkit.checks.labNN_*` that the code of the labs' own cells imports, directly or by another one.
+
+    None that registers exercises: such a module holds the right values, and a cell that imports from it must fail.
+    """
     kept: set[str] = set()
     waiting = {name.split(".")[2] for name, _ in imports() if name.startswith("labkit.checks.lab")}
     while waiting:
         stem = waiting.pop()
-        if stem in kept or not (CHECKS / f"{stem}.py").exists():
+        if stem in kept or not (CHECKS / f"{stem}.py").exists() or registers(stem):
             continue
         kept.add(stem)
-        text = (CHECKS / f"{stem}.py").read_text(encoding="utf-8")
-        waiting |= set(re.findall(r"labkit\.checks\.(lab\d\d_\w+)", text))
+        waiting |= set(_LAB_MODULE.findall((CHECKS / f"{stem}.py").read_text(encoding="utf-8")))
     return frozenset(kept)
+
+
+def registers(stem: str) -> bool:
+    """Whether a module of checks holds exercises, or the figures of some."""
+    return "labkit.checks.registry" in (CHECKS / f"{stem}.py").read_text(encoding="utf-8")
 
 
 @functools.cache
