@@ -7,6 +7,8 @@ PORT ?= 8888
 # Labs and tests start several processes; one thread each keeps two cores from thrashing.
 export OMP_NUM_THREADS ?= 1
 export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD := 1
+# Compiled once, not by every process again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: lab test setup quick check bench clean
 

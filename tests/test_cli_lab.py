@@ -41,7 +41,8 @@ def test_it_serves_the_first_lab_and_ends_with_its_kernels(tmp_path, ending):
     taken.listen()
     port = taken.getsockname()[1]
     words = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port", str(port), "course"]
-    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(NOTEBOOKS.parent)}
+    path = os.pathsep.join([str(NOTEBOOKS.parent), os.environ["PYTHONPATH"]])
+    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": path}
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as server:

@@ -15,7 +15,10 @@ from packaging.utils import canonicalize_name
 def declared(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    return [Requirement(r) for r in project["dependencies"] + extras["labs"] + extras["grade"] + extras["hub"] + extras["test"]]
+    return [
+        Requirement(r)
+        for r in project["dependencies"] + extras["labs"] + extras["grade"] + extras["hub"] + extras["test"]
+    ]
 
 
 @pytest.fixture

@@ -14,6 +14,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "course"))
 import labfactory
+from nbval import plugin
+from xdist import plugin as xdist_plugin
+
+from labkit.pytest_plugin import cells, kernel
+
+# A nested run in this process unloads again what it loaded; what is here already stays, and costs its time once.
+LOADED = (plugin, xdist_plugin, cells, kernel)
 
 # A check as the kernel sees it: a card with its record, then an error that starts with the exercise id.
 SETUP = """
@@ -69,9 +76,21 @@ def lines(text: str, start: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith(start)]
 
 
-def nbval(pytester: pytest.Pytester, *args: str) -> Any:
+# Hypothesis has nothing to say here and takes half a second to say it.
+QUICKLY = ("-p", "no:hypothesispytest", "-p", "no:faulthandler")
+
+
+def nbval(pytester: pytest.Pytester, *args: str, apart: bool = False) -> Any:
+    """apart: in a process of its own, as a person has it; else in this one, which saves the imports."""
     pytester._monkeypatch.setenv("COLUMNS", "400")  # pytest shortens summary lines to the width of the terminal
-    return pytester.runpytest_subprocess("--nbval-lax", "-ra", "--color=no", *args, timeout=150)
+    words = ["--nbval-lax", "-ra", "--color=no", *QUICKLY, *args]
+    if apart:
+        return pytester.runpytest_subprocess(*words, timeout=150)
+    return pytester.runpytest_inprocess(*words)
+
+
+def collected(pytester: pytest.Pytester, *args: str) -> str:
+    return str(pytester.runpytest_inprocess("--nbval-lax", "--collect-only", "-q", *QUICKLY, *args).stdout.str())
 
 
 def failures_of(result: Any) -> dict[str, str]:
@@ -82,8 +101,7 @@ def failures_of(result: Any) -> dict[str, str]:
 
 def test_cells_are_named_by_exercise(pytester: pytest.Pytester, make: Make) -> None:
     make()
-    result = pytester.runpytest("--nbval-lax", "--collect-only", "-q")
-    assert [line.partition("::")[2] for line in lines(result.stdout.str(), "77_demo.ipynb::")] == NAMES
+    assert [line.partition("::")[2] for line in lines(collected(pytester), "77_demo.ipynb::")] == NAMES
 
 
 def test_shuffled_cells_come_back_in_order(pytester: pytest.Pytester, make: Make) -> None:
@@ -91,7 +109,7 @@ def test_shuffled_cells_come_back_in_order(pytester: pytest.Pytester, make: Make
     make(name="78_demo")
     pytester.makepyfile("def test_one(): pass\ndef test_two(): pass")
     pytester.makeconftest("def pytest_collection_modifyitems(items): items.sort(key=lambda item: item.name[::-1])")
-    out = pytester.runpytest("--nbval-lax", "--collect-only", "-q", ".").stdout.str()
+    out = collected(pytester, ".")
     for lab in ("77_demo", "78_demo"):
         assert [line.partition("::")[2] for line in lines(out, f"{lab}.ipynb::")] == NAMES
     assert len(lines(out, "test_shuffled")) == 2
@@ -102,8 +120,7 @@ def test_other_notebooks_stay_as_nbval_has_them(pytester: pytest.Pytester) -> No
     for cell in raw["cells"]:
         cell["metadata"] = {}
     labfactory.write(raw, pytester.path / "other.ipynb")
-    result = pytester.runpytest("--nbval-lax", "--collect-only", "-q")
-    assert lines(result.stdout.str(), "other.ipynb::")[:2] == ["other.ipynb::Cell 0", "other.ipynb::Cell 1"]
+    assert lines(collected(pytester), "other.ipynb::")[:2] == ["other.ipynb::Cell 0", "other.ipynb::Cell 1"]
 
 
 def test_without_nbval_the_plugin_does_nothing(pytester: pytest.Pytester, make: Make) -> None:
@@ -118,7 +135,7 @@ def test_without_nbval_the_plugin_does_nothing(pytester: pytest.Pytester, make: 
             assert "nbval.plugin" not in sys.modules
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:nbval", "--strict-markers")
+    result = pytester.runpytest_subprocess("-p", "no:nbval", "--strict-markers", *QUICKLY)
     result.assert_outcomes(passed=1)
 
 
@@ -129,18 +146,17 @@ def test_cell_timeout_unless_given(pytester: pytest.Pytester) -> None:
             print("timeout", config.option.labkit_cell_timeout)
         """
     )
-    ask = ["--nbval-lax", "-s", "--collect-only"]
-    assert "timeout 120.0" in pytester.runpytest(*ask).stdout.str()
-    assert "timeout None" in pytester.runpytest(*ask, "--nbval-cell-timeout=2000").stdout.str()
-    assert "timeout None" in pytester.runpytest(*ask, "--nbval-cell-timeout", "7").stdout.str()
+    assert "timeout 120.0" in collected(pytester, "-s")
+    assert "timeout None" in collected(pytester, "-s", "--nbval-cell-timeout=2000")
+    assert "timeout None" in collected(pytester, "-s", "--nbval-cell-timeout", "7")
     pytester.makeini("[pytest]\naddopts = --nbval-cell-timeout=9")
-    assert "timeout None" in pytester.runpytest(*ask).stdout.str()
+    assert "timeout None" in collected(pytester, "-s")
 
 
 @pytest.mark.slow
 def test_a_blank_lab(pytester: pytest.Pytester, make: Make) -> None:
     make({"demo-double-it-check": '# NBVAL_SKIP\n# NBVAL_RAISES_EXCEPTION\ncheck("demo.double_it", double)'})
-    result = nbval(pytester, "--junitxml=out.xml")
+    result = nbval(pytester, "--junitxml=out.xml", apart=True)
     result.assert_outcomes(failed=2, passed=7)
     out = result.stdout.str()
     assert lines(out, "FAILED") == [
@@ -168,7 +184,7 @@ def test_an_answered_lab_keeps_the_learners_progress(
         "import os\nopen('seen.txt', 'w').write(os.environ['LABKIT_PROGRESS'] + '\\n' + os.environ['LABKIT_LEARNER'])"
     )
     make(ANSWERS, {"probe": probe})
-    nbval(pytester).assert_outcomes(passed=10)
+    nbval(pytester, apart=True).assert_outcomes(passed=10)
     progress, learner = (pytester.path / "seen.txt").read_text().splitlines()
     assert "labkit-nbval-" in progress
     assert not Path(progress).parent.exists()
@@ -185,7 +201,7 @@ def test_two_labs_on_two_workers(pytester: pytest.Pytester, make: Make, dist: st
     make()
     make(ANSWERS, name="78_demo")
     pytester.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(3))\ndef test_other(n): pass")
-    result = nbval(pytester, "-n", "2", "--dist", dist, "--junitxml=out.xml", ".")
+    result = nbval(pytester, "-n", "2", "--dist", dist, "--junitxml=out.xml", ".", apart=True)
     result.assert_outcomes(failed=2, passed=19)
     assert sorted(lines(result.stdout.str(), "FAILED")) == [
         "FAILED 77_demo.ipynb::demo.double_it - not answered",
@@ -218,21 +234,21 @@ def test_odd_ends_of_a_cell(pytester: pytest.Pytester, make: Make) -> None:
             "unknown-magic": "%no_such_magic\nraise ValueError('hidden')",
             "sys-exit": "import sys\nsys.exit()",
             "deep": "def down(n):\n    return down(n - 1) if n else 1 / 0\ndown(30)",
-            "endless": "while True:\n    pass",
+            "endless": "import time\nwhile True:\n    time.sleep(0.01)",
             "after": "print('still here')",
             "quits": "exit()",
             "late": "import time\ntime.sleep(60)",
             "later": "x = 1",
         },
     )
-    result = nbval(pytester, "--nbval-cell-timeout=5")
+    result = nbval(pytester, "--nbval-cell-timeout=3")
     failed = failures_of(result)
     assert failed["unknown-magic"].startswith("UsageError: Line magic function `%no_such_magic` not found")
     assert failed["demo.double_it"] == 'no check ran: this cell must call check("demo.double_it", ...)'
     assert failed["wrong"] == "failed: both count"
     assert failed["sys-exit"].startswith("SystemExit")
     assert failed["deep"] == "ZeroDivisionError: division by zero"
-    assert "Timeout of 5 seconds exceeded" in failed["endless"]
+    assert "Timeout of 3 seconds exceeded" in failed["endless"]
     assert "after" not in failed
     assert "its process ended by itself: did a cell call exit()?" in failed["later"]
     deep = result.stdout.str().partition("_ deep in 77_demo.ipynb _")[2].partition("\n____")[0]
@@ -241,13 +257,23 @@ def test_odd_ends_of_a_cell(pytester: pytest.Pytester, make: Make) -> None:
 
 
 @pytest.mark.slow
-def test_a_cell_that_cannot_be_stopped(pytester: pytest.Pytester, make: Make) -> None:
-    loop = "while True:\n    try:\n        while True:\n            print('x', flush=True)\n"
-    stubborn = f"{loop}    except KeyboardInterrupt:\n        pass"
+def test_a_cell_that_cannot_be_stopped(pytester: pytest.Pytester, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labkit.pytest_plugin.kernel.GIVE_UP", 1.0)
+    stubborn = """
+import time
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    try:
+        while time.monotonic() < end:
+            print('x', flush=True)
+            time.sleep(0.01)
+    except KeyboardInterrupt:
+        pass
+"""
     make(ANSWERS, {"stubborn": stubborn, "later": "x = 1"})
-    result = nbval(pytester, "--nbval-cell-timeout=3")
+    result = nbval(pytester, "--nbval-cell-timeout=2")
     failed = failures_of(result)
-    assert "Timeout of 3 seconds" in failed["stubborn"]
+    assert "Timeout of 2 seconds" in failed["stubborn"]
     assert failed["later"] == "not run: the kernel was stopped in cell stubborn"
 
 

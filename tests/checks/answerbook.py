@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from labkit.course.notebook import Lab
 from labkit.course.run import run_exercise
 
 ROOT = Path(__file__).parents[2]
+FULL = os.environ.get("LABKIT_FULL", "0") not in ("", "0")
 LABS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 

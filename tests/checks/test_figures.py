@@ -12,10 +12,14 @@ from labkit.errors import UsageError
 DRAWN = [e for e in exercises() if e.figures]
 
 
-@pytest.mark.parametrize("learners", [20, pytest.param(400, marks=pytest.mark.slow)])
+SLOW = {"contract.statistical", "resume.first_fault", "resume.low_loss", "pipeline.reality"}  # 6 to 60 ms a draw
+
+
+@pytest.mark.parametrize("learners", ["few", pytest.param("many", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("exercise", DRAWN, ids=lambda e: e.id)
-def test_no_mistake_gives_the_right_value(exercise, learners):
-    for learner in range(learners):
+def test_no_mistake_gives_the_right_value(exercise, learners, amount):
+    many = amount(60 if exercise.id in SLOW else 400, full=400)
+    for learner in range(many if learners == "many" else 10):
         figures = exercise.figures.pick(seed(exercise.id, learner=f"learner {learner}"))
         truth = exercise.figures.truth(figures)
         mistakes = exercise.figures.mistakes(figures)
@@ -25,8 +29,8 @@ def test_no_mistake_gives_the_right_value(exercise, learners):
 
 @pytest.mark.parametrize("exercise", DRAWN, ids=lambda e: e.id)
 def test_learners_get_different_figures(exercise):
-    drawn = {str(exercise.figures.pick(seed(exercise.id, learner=f"learner {i}"))) for i in range(30)}
-    assert len(drawn) >= 12
+    drawn = {str(exercise.figures.pick(seed(exercise.id, learner=f"learner {i}"))) for i in range(20)}
+    assert len(drawn) >= 8
 
 
 def test_figures_do_not_change_between_releases():

@@ -1,4 +1,4 @@
-"""What outlives what: 200 faults in a row, a killed caller, server or supervisor, kernels, scripts, torchrun."""
+"""What outlives what: faults in a row, a killed caller, server or supervisor, kernels, scripts, torchrun."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FOREVER = 10_000
 
 
 @pytest.mark.slow
-def test_200_faults_in_a_row_leave_nothing(tmp_path, monkeypatch) -> None:
+def test_many_faults_in_a_row_leave_nothing(tmp_path, monkeypatch, amount) -> None:
     notes, temporary = tmp_path / "notes", Path(tempfile.mkdtemp(prefix="few-", dir="/tmp"))  # sockets: a short path
     notes.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -49,7 +49,7 @@ def test_200_faults_in_a_row_leave_nothing(tmp_path, monkeypatch) -> None:
     server = client.server().process.pid
     before = marked(), descriptors(os.getpid()), descriptors(server), children()
     kinds = list(expected)
-    for i in range(200):
+    for i in range(amount(35, full=200)):  # five of each kind
         kind = kinds[i % len(kinds)]
         with pytest.raises(ranks.RankError) as caught:
             ranks.run(jobs_for_ranks.one_fault, kind, str(notes), ranks=2, timeout=0.5 if kind == "hang" else 300)
@@ -59,7 +59,7 @@ def test_200_faults_in_a_row_leave_nothing(tmp_path, monkeypatch) -> None:
     assert list(temporary.iterdir()) == []
     temporary.rmdir()  # even without its temporary folder the server goes on
     known = {path.name for path in notes.iterdir()} | {path.read_text() for path in notes.iterdir()}
-    assert len(known) > 50
+    assert len(known) >= 10
     assert not [name for name in os.listdir("/dev/shm") if any(pid in name.split("_") for pid in known)]
     assert ranks.run(jobs_for_ranks.total, ranks=2) == [1.0, 1.0]
 
@@ -240,16 +240,28 @@ def test_without_fork_the_same_in_seconds_and_it_says_so(monkeypatch) -> None:
     ranks.warm_up()
     before = marked()
     with pytest.warns(UserWarning, match="no fork server here, so every run starts its ranks anew"):
-        assert ranks.run(jobs_for_ranks.total, ranks=2) == [1.0, 1.0]
+        pool = ranks.pool(2)
+    assert pool.run(jobs_for_ranks.total) == [1.0, 1.0]
     with pytest.raises(ranks.RankError, match="rank 1 raised ValueError in step 2: no such batch"):
-        ranks.run(jobs_for_ranks.fails_on_one, ranks=2)
+        pool.run(jobs_for_ranks.fails_on_one)
+    pool.close()
     assert not gone(marked() - before)
 
 
-def torchrun(*words: str, nodes: int = 1, node: int = 0, port: int = 0) -> subprocess.Popen[str]:
+def torchrun(*words: str, nodes: int = 1, node: int = 0, port: int = 0, local: int = 2) -> subprocess.Popen[str]:
     meet = ["--nnodes", str(nodes), "--node-rank", str(node), "--master-addr", "127.0.0.1", "--master-port", str(port)]
     return subprocess.Popen(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *meet, "-m", "labkit.ranks", *words],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            str(local),
+            *meet,
+            "-m",
+            "labkit.ranks",
+            *words,
+        ],
         env={**os.environ, "PYTHONPATH": str(HERE), "GLOO_SOCKET_IFNAME": "lo"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -266,10 +278,10 @@ def free_port() -> int:
 @pytest.mark.slow
 def test_two_agents_run_the_same_function_that_run_does() -> None:
     port = free_port()
-    agents = [torchrun("jobs_for_ranks:total", "[10]", nodes=2, node=node, port=port) for node in (0, 1)]
+    agents = [torchrun("jobs_for_ranks:total", "[10]", nodes=2, node=node, port=port, local=1) for node in (0, 1)]
     outs = [agent.communicate(timeout=240) for agent in agents]
     assert [agent.returncode for agent in agents] == [0, 0], outs
-    assert json.loads(outs[0][0]) == ranks.run(jobs_for_ranks.total, 10)
+    assert json.loads(outs[0][0]) == ranks.run(jobs_for_ranks.total, 10, ranks=2)
     assert outs[1][0] == ""
 
 

@@ -49,7 +49,7 @@ def test_too_few_noisy_runs_show_nothing():
     assert found.power < 0.2
 
 
-def _share(shift: float, margin: float, runs: int, *, trials: int = 1500) -> tuple[float, float]:
+def _share(shift: float, margin: float, runs: int, trials: int) -> tuple[float, float]:
     draw = random.Random(11)
     passed, power = 0, 0.0
     for _ in range(trials):
@@ -61,11 +61,12 @@ def _share(shift: float, margin: float, runs: int, *, trials: int = 1500) -> tup
     return passed / trials, power
 
 
-def test_its_error_is_alpha_and_its_power_as_told():
-    wrong, _ = _share(1.2, 1.2, 12)  # runs that differ by the margin
+def test_its_error_is_alpha_and_its_power_as_told(amount):
+    trials = amount(400, full=1500)
+    wrong, _ = _share(1.2, 1.2, 12, trials)  # runs that differ by the margin
     assert 0.02 < wrong < 0.075
     margin = margin_from([random.Random(3).gauss(0, 1) for _ in range(2)] + [1.0, -1.0] * 200, runs=12, power=0.9)
-    right, told = _share(0.0, margin, 12)
+    right, told = _share(0.0, margin, 12, trials)
     assert right == pytest.approx(0.9, abs=0.04)
     assert told == pytest.approx(right, abs=0.05)
 

@@ -42,7 +42,7 @@ def test_a_fault_is_named_with_its_first_step(fault, component):
 
 
 def test_on_four_ranks_at_every_phase():
-    found = audit(programs.Ranked(), steps=4, ranks=4, kill_at=[1, 2])
+    found = audit(programs.Ranked(), steps=4, ranks=4, kill_at=[2])
     assert found.kept, found.text()
     assert {s.kills[0].phase for s in found.scenarios} == set(PHASES)
 

@@ -71,19 +71,21 @@ def seen(coverage, per_rank):
     assert coverage.per_rank == per_rank
 
 
+PLANS = [
+    (21, 3, 2, {}),
+    (9, 2, 4, {}),
+    (1, 2, 3, {}),
+    (21, 3, 2, {"even_batches": False}),
+    (21, 3, 2, {"drop_last": True}),
+    (10, 4, 2, {"split_batches": True}),
+    (9, 4, 2, {"split_batches": True, "even_batches": False}),
+]
+
+
 @pytest.mark.parametrize(
-    ("size", "batch", "ranks", "flags"),
-    [
-        (21, 3, 2, {}),
-        (9, 2, 4, {}),
-        (1, 2, 3, {}),
-        (21, 3, 2, {"even_batches": False}),
-        (21, 3, 2, {"drop_last": True}),
-        (10, 4, 2, {"split_batches": True}),
-        (9, 4, 2, {"split_batches": True, "even_batches": False}),
-    ],
+    ("size", "batch", "ranks", "flags", "workers"),
+    [(*settings, workers) for workers in (0, 2) for settings in PLANS if not workers or settings[2] == 2],
 )
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_audit_sees_what_accelerates_plan_says(size, batch, ranks, flags, workers):
     coverage = audit(prepared(partial(Numbers, size), batch, flags, num_workers=workers), ranks=ranks, epochs=1)
     expected = plan(size, batch, ranks, **flags)

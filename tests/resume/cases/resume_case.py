@@ -29,8 +29,11 @@ class Case:
     make: Callable[[bool], Any]
     options: dict[str, Any] = field(default_factory=dict)
 
-    def run(self, *, fault: bool) -> ResumeReport:
+    def run(self, *, fault: bool, kill_at: str | list[int] = "every") -> ResumeReport:
+        """Audit the program or its twin; `kill_at`: in which steps to kill, where the case keeps to the usual six."""
         settings: dict[str, Any] = {"steps": 6, "phases": (AFTER_SAVE,), "twice": False, "timeout": 60}
+        if "steps" not in self.options:
+            settings["kill_at"] = kill_at
         return audit(self.make(fault), **(settings | self.options))
 
 
