@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -63,3 +63,16 @@ def workers_begin(trace: Trace) -> float:
     if not first or not trace.workers:
         return (trace.iterated - trace.begin) * 1000
     return max(0.0, fmean(first.values()) - trace.begin) * 1000
+
+
+def fetch_cost(passes: Sequence[Trace], skip: int = 0) -> float:
+    """As `Measurement.fetch_cost`, over several passes; without workers, what a fetch takes beyond preparing."""
+    costs = []
+    for trace in passes:
+        for i, made in enumerate(trace.made):
+            if i < skip:
+                continue
+            asked = trace.asked[i]
+            ready = max(made.sent, made.end) if trace.workers else made.end
+            costs.append(max(0.0, trace.taken[i] - max(asked, ready)) * 1000)
+    return fmean(costs) if costs else 0.0

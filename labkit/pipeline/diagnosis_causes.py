@@ -51,6 +51,7 @@ class Limits:
         growth_bytes: memory that workers gain in an epoch, all together; below it nobody runs out.
         growth_steady: the late half of the growth, against the early half; an allocator that warms up stops growing.
         held_bytes: memory of batches that wait; below it nobody runs out.
+        transport: share of an epoch that sending must cost; big batches always cost some.
         room: share of the free shared memory that waiting batches may need.
         pickled_bytes: a pickled data set below this isn't what makes a start slow.
     """
@@ -68,6 +69,7 @@ class Limits:
     growth_bytes: float = 32.0 * MIB
     growth_steady: float = 0.3
     held_bytes: float = 192.0 * MIB
+    transport: float = 0.25
     room: float = 0.7
     pickled_bytes: float = 8.0 * MIB
 

@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
 from labkit.errors import UsageError
-from labkit.pipeline.diagnosis_bench import Bench, Step, workers_begin
+from labkit.pipeline.diagnosis_bench import Bench, Step, fetch_cost, workers_begin
 from labkit.pipeline.diagnosis_causes import LIMITS
 from labkit.pipeline.diagnosis_record import Record
 from labkit.pipeline.diagnosis_trials import targeted
@@ -30,13 +31,13 @@ def collect(make_loader: Callable[[], Any], step: Step, budget_s: float) -> tupl
     loader = bench.loader()
     watched = watch(loader)
     try:
-        record, trace = _basis(bench, watched)
-        return targeted(bench, watched, record), trace
+        record, trace, kept = _basis(bench, watched)
+        return targeted(bench, watched, record, kept), trace
     finally:
         watched.close()
 
 
-def _basis(bench: Bench, watched: Watched) -> tuple[Record, Trace]:
+def _basis(bench: Bench, watched: Watched) -> tuple[Record, Trace, list[Any]]:
     room = shm_room()
     inner = watched.inner
     kept: list[Any] = []
@@ -65,7 +66,7 @@ def _basis(bench: Bench, watched: Watched) -> tuple[Record, Trace]:
     if len(read) > ahead + 2:
         record = replace(record, read_only=(read.ended[-1] - read.ended[ahead]) * 1000 / max(1, len(read) - 1 - ahead))
     kept_ms = _train_only(bench, kept)
-    return replace(record, cached_train=kept_ms, floor=_floor(kept)), whole
+    return replace(record, cached_train=kept_ms, floor=_floor(kept)), whole, kept
 
 
 class _Few(list[Any]):
@@ -124,10 +125,8 @@ class _Growth:
         """Bytes a batch and worker, (early, late)."""
         if len(self.points) < 3:
             return None, None
-        (a, x), (b, y), (c, z) = self.points[0], self.points[len(self.points) // 2], self.points[-1]
-        if not a < b < c:
-            return None, None
-        return (y - x) / (b - a), (z - y) / (c - b)
+        slopes = [(y - x) / (b - a) for (a, x), (b, y) in pairwise(self.points)]
+        return max(slopes[:-2] or slopes[:1]), min(slopes[-2:])
 
     def _note(self, batches: int) -> None:
         sizes = [private_bytes(pid) for pid in self.watched.pids.values()]
@@ -171,7 +170,7 @@ def _describe(
         sending=tuple(max(0.0, m.packing) * 1000 for m in made),
         train=tuple((b - a) * 1000 for t in passes for a, b in zip(t.moved, t.ended, strict=True)),
         waits=tuple((b - a) * 1000 for t in passes for a, b in zip(t.ended[:-1], t.taken[1:], strict=True)),
-        get_cost=_get_cost(passes),
+        get_cost=fetch_cost(passes),
         first_wait=(short.taken[0] - short.begin) * 1000,
         later_wait=fmean((t.taken[0] - t.begin) * 1000 for t in passes if len(t)),
         starting=(short.iterated - short.begin) * 1000,
@@ -189,17 +188,6 @@ def _describe(
         memory_free=_memory(),
         **seen,
     )
-
-
-def _get_cost(passes: Sequence[Trace]) -> float:
-    """As `Measurement.fetch_cost`, over several passes; without workers, what a fetch takes beyond preparing."""
-    costs = []
-    for trace in passes:
-        for i, made in enumerate(trace.made):
-            asked = trace.asked[i]
-            ready = max(made.sent, made.end) if trace.workers else made.end
-            costs.append(max(0.0, trace.taken[i] - max(asked, ready)) * 1000)
-    return fmean(costs) if costs else 0.0
 
 
 def _each(made: Sequence[Made], name: str) -> float | None:
@@ -236,13 +224,17 @@ def _train_only(bench: Bench, kept: list[Any]) -> float | None:
 
 
 def _floor(kept: list[Any]) -> float | None:
-    """A copy of one batch, in ms: what joining ready samples costs at least."""
+    """Writing one batch's bytes to new shared memory, in ms: what joining ready samples costs a worker at least."""
     if not kept:
         return None
-    times = []
+    import torch
+
+    size, times = int(octets(kept[0])), []
+    source = torch.zeros(size, dtype=torch.uint8)
+    share: Any = torch.UntypedStorage._new_shared
     for _ in range(5):
         begin = time.perf_counter()
-        _copied(kept[0])
+        torch.empty(0, dtype=torch.uint8).set_(share(size), 0, (size,), (1,)).copy_(source)
         times.append((time.perf_counter() - begin) * 1000)
     return median(times)
 

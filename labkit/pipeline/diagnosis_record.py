@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from labkit.pipeline.diagnosis_causes import LIMITS
-from labkit.pipeline.remedy_replay import Plan, Replayed, replay
+from labkit.pipeline.remedy_replay import Plan, Replayed, replay, stretched
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A targeted experiment: loader and step together, one thing changed. Means in ms.
+
+    Attributes:
+        prepare: a worker's time on a batch.
+        train: the step; None: as before.
+        get_cost: from ready and asked for to in hand; None: as before.
+        sending: packing a batch; None: as before.
+        start: until the workers begin, in a first epoch; None: not looked at.
+    """
+
+    prepare: float
+    train: float | None = None
+    get_cost: float | None = None
+    sending: float | None = None
+    start: float | None = None
+
+    def plan(self, base: Plan, prepare: float | None = None, **changes: object) -> Plan:
+        """The epoch `base` as this trial has it, with `prepare` in place of the trial's own where given."""
+        made = base.scaled(self.prepare if prepare is None else prepare, **changes)
+        if self.train is not None:
+            made = replace(made, train=stretched(made.train, self.train))
+        if self.get_cost is not None:
+            made = replace(made, get_cost=self.get_cost)
+        if self.sending is not None:
+            made = replace(made, sending=(self.sending,))
+        return made
 
 
 @dataclass(frozen=True)
@@ -54,11 +84,13 @@ class Record:
         early_growth: the same, early in the pass.
         shm_free: free shared memory while nothing runs.
         memory_free: main memory that can be had.
-        one_thread: prepare with one thread in each worker; the mean.
-        all_cores: prepare with workers that may use every core; the mean.
+        one_thread: with one thread in each worker.
+        all_cores: with workers that may use every core.
         more_workers: how many workers the probe with more of them had.
-        prepare_more: prepare with these; the mean.
-        collate_more: cost of the fetch with these.
+        with_more: with these.
+        canned: with workers that send one and the same batch, so that nothing is left to prepare.
+        bare_start: `first_start` when hardly anything is pickled.
+        again_start: `first_start` once more, with everything.
         start_kept: `start` of a later epoch when workers are kept.
         pickled: bytes of the pickled data set.
         pickling: ms to pickle it once, and to read it back.
@@ -104,10 +136,13 @@ class Record:
     early_growth: float | None = None
     shm_free: float | None = None
     memory_free: float | None = None
-    one_thread: float | None = None
-    all_cores: float | None = None
+    one_thread: Trial | None = None
+    all_cores: Trial | None = None
     more_workers: int | None = None
-    prepare_more: float | None = None
+    with_more: Trial | None = None
+    canned: Trial | None = None
+    bare_start: float | None = None
+    again_start: float | None = None
     start_kept: float | None = None
     pickled: float | None = None
     pickling: float | None = None

@@ -77,12 +77,14 @@ def too_few_workers(r: Record) -> tuple[bool | None, str]:
         return False, f"{workers} workers supply a batch each {supply_ms(r):.3g} ms, a step takes {r.mean_train:.3g}"
     if r.more_workers is None:
         return False, f"{workers} workers keep the {r.cores} cores busy"
-    if r.prepare_more is None:
+    if r.with_more is None:
         return None, "there was no time to try more workers"
-    more = r.prepare_more / r.more_workers
+    if slow_storage(r).holds:
+        return False, "workers wait for storage, and more of them would wait as well"
+    more = r.with_more.prepare / r.more_workers
     words = (
         f"prepare {r.mean_prepare:.3g} ms with {workers} worker{'s' * (workers != 1)}, train {r.mean_train:.3g} ms; "
-        f"with {r.more_workers} workers prepare takes {r.prepare_more:.3g} ms, so a batch each {more:.3g} ms"
+        f"with {r.more_workers} workers prepare takes {r.with_more.prepare:.3g} ms, so a batch each {more:.3g} ms"
     )
     return more <= LIMITS.faster * supply_ms(r), words
 
@@ -100,8 +102,8 @@ def workers_pinned(r: Record) -> tuple[bool | None, str]:
     words = f"{r.workers} workers may only run on core {places} of {r.cores} cores"
     if r.all_cores is None:
         return None, f"{words}; there was no time to try all cores"
-    words += f"; prepare {r.mean_prepare:.3g} ms, with all cores {r.all_cores:.3g} ms"
-    return r.all_cores <= LIMITS.faster * r.mean_prepare, words
+    words += f"; prepare {r.mean_prepare:.3g} ms, with all cores {r.all_cores.prepare:.3g} ms"
+    return r.all_cores.prepare <= LIMITS.faster * r.mean_prepare, words
 
 
 @rule(THREADS)
@@ -118,9 +120,9 @@ def thread_oversubscription(r: Record) -> tuple[bool | None, str]:
         return (False if enough else None), words
     words = (
         f"{r.workers} workers x {threads} threads on {r.cores} cores; prepare {r.mean_prepare:.3g} ms, "
-        f"with one thread each {r.one_thread:.3g} ms"
+        f"with one thread each {r.one_thread.prepare:.3g} ms"
     )
-    return r.one_thread <= LIMITS.faster * r.mean_prepare, words
+    return r.one_thread.prepare <= LIMITS.faster * r.mean_prepare, words
 
 
 @rule(COLLATE)
@@ -134,7 +136,7 @@ def slow_collate(r: Record) -> tuple[bool | None, str]:
         f"collate {joining:.3g} of prepare {r.mean_prepare:.3g} ms, {1000 * each:.3g} us a sample besides; "
         f"copying the batch takes {r.floor:.2g} ms"
     )
-    if r.mean_prepare < LIMITS.floor * r.floor:
+    if r.mean_prepare < LIMITS.floor * r.floor or not supply_is_short(r):
         return False, words
     tiny = each < 0.05 and r.batch_size >= 64 and (r.asked or 0) < LIMITS.read_bytes
     return (r.collate >= LIMITS.dominates and joining > LIMITS.floor * r.floor) or tiny, words
@@ -178,10 +180,10 @@ def transport_bound(r: Record) -> tuple[bool | None, str]:
         f"{r.batch_bytes / MIB:.3g} MiB a batch: packing {sending:.3g} ms, fetching {r.get_cost:.3g} ms; "
         f"prepare {r.mean_prepare:.3g} ms"
     )
-    if r.batch_bytes < MIB:
+    if sending + r.get_cost < 2 * LIMITS.fetch_ms:
         return False, words
     free = replay(r.plan().scaled(r.mean_prepare, sending=(0.0,), get_cost=min(r.get_cost, LIMITS.fetch_ms)))
-    return free.makespan <= (1 - LIMITS.loss) * r.replayed().makespan, words
+    return free.makespan <= (1 - LIMITS.transport) * r.replayed().makespan, words
 
 
 @rule(HEAD_OF_LINE)

@@ -38,6 +38,13 @@ def more_workers(record: Record) -> int:
     return wanted if wanted <= most else 0
 
 
+def canned(record: Record) -> bool:
+    """Preparing is what limits, so the question is what remains without it."""
+    if not record.workers or not short_of_batches(record):
+        return False
+    return record.mean_prepare / record.workers > 0.8 * record.mean_train
+
+
 def second_read(record: Record) -> bool:
     """Preparing reads, and waits."""
     if not short_of_batches(record) or record.asked is None or record.asked < LIMITS.read_bytes:

@@ -12,13 +12,17 @@ from typing import Any
 
 from labkit.errors import LabkitError
 from labkit.pipeline import diagnosis_suspects as suspects
-from labkit.pipeline.diagnosis_bench import Bench, workers_begin
-from labkit.pipeline.diagnosis_record import Record
+from labkit.pipeline.diagnosis_bench import Bench, fetch_cost, workers_begin
+from labkit.pipeline.diagnosis_causes import LIMITS
+from labkit.pipeline.diagnosis_record import Record, Trial
 from labkit.pipeline.probe_loader import Watched, inner_of, watch
 from labkit.pipeline.probe_worker import Settings
+from labkit.pipeline.trace import Trace
+
+_MAP = {"_dataset_kind": 0}  # torch's number for a data set with indices
 
 
-def targeted(bench: Bench, watched: Watched, record: Record) -> Record:
+def targeted(bench: Bench, watched: Watched, record: Record, kept: list[Any]) -> Record:
     """Further experiments, as far as the first ones give a reason for them and the budget lasts."""
     if watched.inner is None:
         return record
@@ -30,31 +34,89 @@ def targeted(bench: Bench, watched: Watched, record: Record) -> Record:
         record = replace(record, all_cores=_trial(bench, inner, Settings(cores=cores)))
     if workers := suspects.more_workers(record):
         found = _trial(bench, inner, None, num_workers=workers, prefetch_factor=inner.prefetch_factor or 2)
-        record = replace(record, more_workers=workers, prepare_more=found)
+        record = replace(record, more_workers=workers, with_more=found)
+    if suspects.canned(record) and kept:
+        same = Same(kept[0], inner.dataset)
+        record = replace(record, canned=_trial(bench, inner, None, dataset=same, collate_fn=as_is, **_MAP))
     if suspects.second_read(record):
         record = replace(record, second_read=_second_read(bench, inner))
     if suspects.kept_workers(record):
         record = replace(record, start_kept=_kept(bench, inner))
     if suspects.pickled(record):
         record = _pickled(record, inner)
+        if (record.pickled or 0) >= LIMITS.pickled_bytes:
+            bare = {"dataset": Same(0, inner.dataset), "collate_fn": as_is, **_MAP}
+            record = replace(record, bare_start=_begin(bench, inner, **bare), again_start=_begin(bench, inner))
     return record
 
 
-def _trial(bench: Bench, inner: Any, settings: Settings | None, **changes: Any) -> float | None:
-    """Read with something changed: the mean prepare time once all workers are at work. None: no time for it."""
+class Same:
+    """A data set whose every batch is the same one, there already."""
+
+    def __init__(self, batch: Any, other: Any) -> None:
+        self.batch = batch
+        self.length = len(other) if hasattr(other, "__len__") else 1 << 40
+
+    def __len__(self) -> int:
+        """As long as the one it stands for."""
+        return self.length
+
+    def __getitem__(self, index: Any) -> Any:
+        """The batch."""
+        return self.batch
+
+    def __getitems__(self, indices: Any) -> Any:
+        """The batch."""
+        return self.batch
+
+
+def as_is(batch: Any) -> Any:
+    """A collate function for what needs none."""
+    return batch
+
+
+def _trial(bench: Bench, inner: Any, settings: Settings | None, **changes: Any) -> Trial | None:
+    """Loader and step with something changed, once all workers are at work. None: no time for it, or it failed."""
     budget = min(bench.budget_s * 0.06, bench.left * 0.5)
     if budget < 0.1:
         return None
     workers = changes.get("num_workers", inner.num_workers)
     watched = watch(inner, settings, **changes)
     try:
-        trace = bench.run(watched, None, budget_s=budget, from_first=True)
+        trace = bench.run(watched, bench.step, budget_s=budget, from_first=True)
     except LabkitError:
         return None
     finally:
         watched.close()
-    made = trace.made[workers:] or trace.made
-    return fmean((m.end - m.start) * 1000 for m in made) if made else None
+    return trial_of(trace, skip=min(2 * workers, len(trace) // 3))
+
+
+def trial_of(trace: Trace, skip: int) -> Trial | None:
+    """The means of a pass, its first batches left out; None where nothing is left."""
+    made = trace.made[skip:]
+    if not made:
+        return None
+    return Trial(
+        prepare=fmean((m.end - m.start) * 1000 for m in made),
+        train=fmean((b - a) * 1000 for a, b in zip(trace.moved[skip:], trace.ended[skip:], strict=True)),
+        get_cost=fetch_cost([trace], skip),
+        sending=fmean(max(0.0, m.packing) * 1000 for m in made),
+        start=workers_begin(trace),
+    )
+
+
+def _begin(bench: Bench, inner: Any, **changes: Any) -> float | None:
+    """Until new workers begin, in ms."""
+    if bench.left < 1:
+        return None
+    watched = watch(inner, None, **changes)
+    try:
+        trace = bench.run(watched, None, most=2 * inner.num_workers)
+    except LabkitError:
+        return None
+    finally:
+        watched.close()
+    return workers_begin(trace) if len(trace) else None
 
 
 def _second_read(bench: Bench, inner: Any) -> float | None:

@@ -25,7 +25,8 @@ class Remedy:
         saves: bytes that it saves; 0 where it saves time.
         changes: settings of the DataLoader that `apply` can change by itself; empty: the code has to change.
         settings: what `apply` can set in the workers by itself.
-        first_epoch: the gain is in the first epoch alone, since workers are kept.
+        base: the epoch as it is; None: as the record has it.
+        first_epoch: the gain is in the epoch that starts the workers: the first one where they are kept.
     """
 
     advice: str
@@ -34,6 +35,7 @@ class Remedy:
     saves: float = 0.0
     changes: Mapping[str, Any] = field(default_factory=dict)
     settings: Settings | None = None
+    base: Plan | None = None
     first_epoch: bool = False
 
     @property
@@ -50,24 +52,22 @@ def remedy(cause: str, record: Record) -> Remedy:
 def _timed(record: Record, plan: Plan, advice: str, **more: Any) -> Remedy:
     base = record.plan()
     if more.get("first_epoch"):
-        base = replace(base, start=record.first_start)
-    return Remedy(advice, plan, replay(base).makespan / replay(plan).makespan, **more)
+        base = replace(base, start=record.first_start if record.again_start is None else record.again_start)
+    return Remedy(advice, plan, replay(base).makespan / replay(plan).makespan, base=base, **more)
 
 
-def _relieved(record: Record) -> tuple[float, ...]:
-    """Step times once the workers leave the cores alone: those seen, at most what the cached control took."""
-    if record.cached_train is None or record.cached_train >= record.mean_train:
-        return record.train
-    ratio = record.cached_train / record.mean_train
-    return tuple(c * ratio for c in record.train)
+def _without(record: Record, left: float) -> Plan:
+    """The epoch when `left` ms of preparing remain: the rest as it was when workers had nothing to prepare."""
+    if record.canned is None:
+        return record.plan().scaled(left)
+    return record.canned.plan(record.plan(), prepare=record.canned.prepare + left)
 
 
 def _workers(r: Record) -> Remedy:
-    workers, prepare = r.more_workers or 0, r.prepare_more or r.mean_prepare
-    factor = r.prefetch_factor or 2
-    get = r.get_cost if r.workers else LIMITS.fetch_ms / 3
+    workers, factor = r.more_workers or 0, r.prefetch_factor or 2
     start = r.start if r.persistent else r.start * workers / r.workers if r.workers else 0.0
-    plan = r.plan().scaled(prepare, workers=workers, prefetch_factor=factor, get_cost=get, start=start)
+    assert r.with_more is not None
+    plan = r.with_more.plan(r.plan(), workers=workers, prefetch_factor=factor, start=start)
     kept: dict[str, Any] = {} if r.workers else {"persistent_workers": True, "prefetch_factor": factor}
     words = "" if r.workers else ", persistent_workers=True"
     return _timed(r, plan, f"num_workers={workers}{words}", changes={"num_workers": workers, **kept})
@@ -78,35 +78,38 @@ def _pinned(r: Record) -> Remedy:
 
     cores = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
     advice = "let the workers use every core: take the affinity out of worker_init_fn, or widen the process's"
-    return _timed(r, r.plan().scaled(r.all_cores or r.mean_prepare), advice, settings=Settings(cores=cores))
+    assert r.all_cores is not None
+    return _timed(r, r.all_cores.plan(r.plan()), advice, settings=Settings(cores=cores))
 
 
 def _threads(r: Record) -> Remedy:
-    plan = r.plan().scaled(r.one_thread or r.mean_prepare, train=_relieved(r))
+    assert r.one_thread is not None
+    plan = r.one_thread.plan(r.plan())
     advice = "one thread in each worker: torch.set_num_threads(1) in worker_init_fn, OMP_NUM_THREADS=1"
     return _timed(r, plan, advice, settings=Settings(threads=1))
 
 
 def _collate(r: Record) -> Remedy:
-    left = 2 * (r.floor or 0.0)
+    left = r.floor or 0.0
     asks = (r.asked or 0) >= LIMITS.read_bytes or (1 - (r.collate or 0)) * r.mean_prepare / max(1, r.batch_size) > 0.05
     if asks:
         left += (1 - (r.collate or 0)) * r.mean_prepare
     advice = "join samples in one operation: index a whole batch (__getitems__, batch_size=None), or torch.stack once"
-    return _timed(r, r.plan().scaled(left, train=_relieved(r)), advice)
+    return _timed(r, _without(r, left), advice)
 
 
 def _storage(r: Record) -> Remedy:
     busy = ((r.computing or 0) + (r.starved or 0)) * r.mean_prepare
     left = min(busy, r.second_read) if r.second_read is not None and r.second_read < r.mean_prepare else busy
     advice = "read from local or packed files (few large reads): labkit pack, a local copy, or a cache that stays warm"
-    return _timed(r, r.plan().scaled(left), advice)
+    return _timed(r, _without(r, left), advice)
 
 
 def _decode(r: Record) -> Remedy:
-    left = (r.collate or 0) * r.mean_prepare + 2 * (r.floor or 0.0)
+    starved = 1 - (r.starved or 0.0)  # with idle cores nobody waits for one
+    left = (r.collate or 0) * r.mean_prepare * starved + (r.floor or 0.0)
     advice = "decode once, beforehand: store decoded or smaller samples; every core is busy, so more workers won't help"
-    return _timed(r, r.plan().scaled(left, train=_relieved(r)), advice)
+    return _timed(r, _without(r, left), advice)
 
 
 def _transport(r: Record) -> Remedy:
@@ -128,11 +131,10 @@ def _kept(r: Record) -> Remedy:
 
 def _unpickled(r: Record) -> Remedy:
     # pickling happens in iter(), one worker after the other; each reads it back by itself
-    saved = (r.pickling or 0.0) * ((r.workers or 1) + 1) / 2
-    start = r.first_start if r.persistent else r.start
-    plan = replace(r.plan(), start=max(0.0, start - saved))
+    guess = max(0.0, r.first_start - (r.pickling or 0.0) * ((r.workers or 1) + 1) / 2)
+    plan = replace(r.plan(), start=guess if r.bare_start is None else r.bare_start)
     advice = "keep paths and offsets in the data set and open the data in the worker, or start workers by fork"
-    return _timed(r, plan, advice, first_epoch=r.persistent)
+    return _timed(r, plan, advice, first_epoch=True)
 
 
 def _copy_on_write(r: Record) -> Remedy:

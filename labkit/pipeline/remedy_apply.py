@@ -90,9 +90,7 @@ def apply(
         raise UsageError(
             f"the advice asks for a change of code ({remedy.advice}): give make_fixed=, the repaired loader"
         )
-    base = record.plan()
-    if remedy.first_epoch:
-        base = base.scaled(record.mean_prepare, start=record.first_start)
+    base = remedy.base or record.plan()
     pace = replay(base).makespan / base.batches
     batches = max(2, min(base.batches, round(budget_s * 1000 / 2.5 / pace)))
     before = _epoch(make_loader, step, batches, first=remedy.first_epoch)

@@ -19,6 +19,12 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 
 
+def stretched(times: Sequence[float], mean: float) -> list[float]:
+    """The same pattern with another mean."""
+    now = math.fsum(times) / len(times)
+    return [t * mean / now for t in times] if now > 0 else [mean] * len(times)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A recorded epoch, as the recurrence needs it.
@@ -47,9 +53,7 @@ class Plan:
 
     def scaled(self, prepare: float, **changes: object) -> Plan:
         """The same with the prepare times stretched to the mean `prepare`, and other fields changed."""
-        now = math.fsum(self.prepare) / len(self.prepare)
-        times = [p * prepare / now for p in self.prepare] if now > 0 else [prepare] * len(self.prepare)
-        return replace(self, prepare=times, **changes)  # type: ignore[arg-type]
+        return replace(self, prepare=stretched(self.prepare, prepare), **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from labkit.pipeline import CAUSES, simulate
 from labkit.pipeline.diagnosis_causes import LIMITS, MIB
 from labkit.pipeline.diagnosis_memory import MEMORY_RULES, least_prefetch
-from labkit.pipeline.diagnosis_record import Record
+from labkit.pipeline.diagnosis_record import Record, Trial
 from labkit.pipeline.diagnosis_rules import TIME_RULES
 from labkit.pipeline.diagnosis_verdict import judge
 from labkit.pipeline.remedy import remedy
@@ -62,10 +62,12 @@ HEALTHY = Record(
 STARVED = replace(HEALTHY, train=(3.0,) * 40, cached_train=3.0, waits=(7.0,) * 39, prepare=(20.0,) * 40)
 
 FAULTS = {
-    "too few workers": replace(STARVED, more_workers=4, prepare_more=20.0),
-    "workers pinned": replace(STARVED, worker_cores=(1,), computing=0.5, starved=0.48, all_cores=10.0),
-    "thread oversubscription": replace(STARVED, threads=12, tasks=14, starved=0.5, computing=0.4, one_thread=8.0),
-    "slow collate": replace(STARVED, collate=0.8, more_workers=4, prepare_more=19.0),
+    "too few workers": replace(STARVED, more_workers=4, with_more=Trial(20.0)),
+    "workers pinned": replace(STARVED, worker_cores=(1,), computing=0.5, starved=0.48, all_cores=Trial(10.0)),
+    "thread oversubscription": replace(
+        STARVED, threads=12, tasks=14, starved=0.5, computing=0.4, one_thread=Trial(8.0)
+    ),
+    "slow collate": replace(STARVED, collate=0.8, more_workers=4, with_more=Trial(19.0)),
     "slow storage": replace(STARVED, asked=7e5, disk=7e5, computing=0.1, starved=0.0, second_read=0.5),
     "decode-bound": replace(STARVED, cores=2, worker_cores=(0, 1)),
     "transport-bound": replace(
@@ -131,7 +133,7 @@ def test_healthy():
 
 
 MISSING = {
-    "too few workers": {"more_workers": 4, "prepare_more": None},
+    "too few workers": {"more_workers": 4, "with_more": None},
     "workers pinned": {"worker_cores": None},
     "thread oversubscription": {"threads": None},
     "slow collate": {"floor": None},
@@ -163,11 +165,12 @@ def test_no_fault_in_supply_while_the_trainer_never_waits(cause):
 
 
 def test_a_probe_that_changes_nothing_clears_the_suspect():
-    assert opinion("workers pinned", replace(FAULTS["workers pinned"], all_cores=19.5)).holds is False
+    assert opinion("workers pinned", replace(FAULTS["workers pinned"], all_cores=Trial(19.5))).holds is False
     assert (
-        opinion("thread oversubscription", replace(FAULTS["thread oversubscription"], one_thread=19.5)).holds is False
+        opinion("thread oversubscription", replace(FAULTS["thread oversubscription"], one_thread=Trial(19.5))).holds
+        is False
     )
-    assert opinion("too few workers", replace(FAULTS["too few workers"], prepare_more=40.0)).holds is False
+    assert opinion("too few workers", replace(FAULTS["too few workers"], with_more=Trial(40.0))).holds is False
 
 
 def test_growth_that_levels_off_is_no_growth():
