@@ -1,4 +1,7 @@
-"""Run every `bench_*.py` (or those named), print one table, write results/<topic>.json and RESULTS.md."""
+"""Run every `bench_*.py` (or those named), print one table, write results/<topic>.json and RESULTS.md.
+
+`python -m benchmarks doctor ...` is a command of its own: see `benchmarks/doctor.py`.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,10 @@ def table(rows: list[Row]) -> str:
 
 
 def main(chosen: list[str]) -> int:
+    if chosen[:1] == ["doctor"]:
+        from benchmarks import doctor
+
+        return doctor.main(chosen[1:])
     topics = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
     if unknown := [name for name in chosen if name not in topics]:
         print(f"no benchmark called {unknown[0]!r}: choose from {', '.join(topics)}", file=sys.stderr)
