@@ -18,6 +18,7 @@ from labkit.checks.registry import broken, exercises
 from labkit.checks.result import CheckBroken, CheckFailed, NotAnswered, Result, Verdict
 from labkit.checks.standing import Progress, view
 from labkit.checks.variants import variant
+from labkit.course import reporting
 from labkit.course.progress import ProgressStore
 from labkit.course.variants import learner
 from labkit.errors import LabkitError
@@ -53,6 +54,7 @@ def _keep(result: Result) -> list[str]:
     try:
         store = ProgressStore()
         store.add(result.to_json())
+        reporting.report(store)
         return store.take_notices()
     except LabkitError as error:
         return [f"this result was not kept: {error}"]

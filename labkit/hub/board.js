@@ -1,0 +1,32 @@
+// Keeps the board up to date: asks for the part that changes, and puts it in place only when it has changed.
+// Focus and scroll position stay; the sentence at the top has role=status, so that a screen reader says it.
+"use strict";
+const live = document.getElementById("live");
+let shown = live ? live.dataset.version : "";
+async function refresh() {
+  try {
+    const answer = await fetch(live.dataset.source, { headers: { "X-Shown": shown }, credentials: "same-origin" });
+    if (answer.redirected || answer.status === 401 || answer.status === 403) {
+      say("You are logged out: load this page again.");
+      return;
+    }
+    if (answer.ok && answer.status !== 204) {
+      const focused = document.activeElement && document.activeElement.getAttribute("href");
+      const scrolled = [...live.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
+      live.innerHTML = await answer.text();
+      shown = answer.headers.get("X-Shown") || "";
+      live.querySelectorAll(".scroll").forEach((part, i) => { part.scrollLeft = scrolled[i] || 0; });
+      const again = focused && [...live.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused);
+      if (again) again.focus({ preventScroll: true });
+    }
+    say("");
+  } catch (error) {
+    say("The board can't be reached just now; what you see is from before.");
+  }
+  setTimeout(refresh, 2000);
+}
+function say(words) {
+  const place = document.getElementById("connection");
+  if (place && place.textContent !== words) place.textContent = words;
+}
+if (live) setTimeout(refresh, 2000);
