@@ -1,0 +1,28 @@
+"""measure.fix"""
+
+# %% right: reference
+from labkit.checks.lab02_figures import fitting
+
+workers, factor = fitting(mine)[0]
+settings = {"num_workers": workers, "prefetch_factor": factor, "persistent_workers": True}
+
+# %% right: as far ahead as the memory allows
+settings = {"num_workers": mine.cores, "prefetch_factor": mine.memory // mine.cores, "persistent_workers": True}
+
+# %% wrong: torch's own prefetch_factor -> card: ready when it comes
+settings = {"num_workers": mine.cores, "prefetch_factor": 2, "persistent_workers": True}
+
+# %% wrong: one worker -> card: finish one every
+settings = {"num_workers": 1, "prefetch_factor": mine.memory, "persistent_workers": True}
+
+# %% wrong: workers end with the epoch -> card: each epoch starts workers anew
+settings = {"num_workers": mine.cores, "prefetch_factor": mine.memory // mine.cores, "persistent_workers": False}
+
+# %% wrong: more than the memory holds -> card: batches ahead
+settings = {"num_workers": mine.cores, "prefetch_factor": mine.memory, "persistent_workers": True}
+
+# %% wrong: eight workers -> card: the job has no more cores
+settings = {"num_workers": 8, "prefetch_factor": 1, "persistent_workers": True}
+
+# %% wrong: text -> card: a whole number
+settings = {"num_workers": "3", "prefetch_factor": 4, "persistent_workers": True}
