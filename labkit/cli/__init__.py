@@ -25,6 +25,7 @@ PARTS = (
     "updating",
     "grading",
     "hub",
+    "handing_in",
 )
 
 FAULT, USAGE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141

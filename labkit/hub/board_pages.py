@@ -10,9 +10,11 @@ from labkit.grading.page import table, text
 from labkit.hub.board_state import Person
 from labkit.hub.board_view import ExerciseRow, PersonRow
 
+REPORTED = "What stands here was reported by the checks in the labs as they ran; marks come from the grader."
 
-def shell(title: str, prefix: str, who: str, body: Iterable[str]) -> str:
-    """A page of the service: its own style and script, both from files beside this one."""
+
+def shell(title: str, prefix: str, who: str, body: Iterable[str], *, about: str = REPORTED) -> str:
+    """A page of a service: its own style and script, both from files of labkit's."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
