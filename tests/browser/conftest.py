@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import shutil
 from pathlib import Path
@@ -11,22 +13,41 @@ ROOT = Path(__file__).parents[2]
 SHOTS = os.environ.get("LABKIT_SCREENSHOTS")  # a folder: screenshots are kept there, to be looked at
 
 
-@pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"], ids=["light", "dark"])
-def theme(request):
-    return request.param
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+ALL = SHOTS or os.environ.get("LABKIT_FULL", "0") not in ("", "0")
+
+
+def pytest_generate_tests(metafunc):
+    """Both themes for a test marked by `labdriver.both_themes`, or where a person looks at screenshots; else light."""
+    if "theme" in metafunc.fixturenames:
+        both = ALL or getattr(metafunc.function, "both_themes", False)
+        metafunc.parametrize("theme", ["light", "dark"] if both else ["light"], scope="session")
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory):
+    """A JupyterLab for each theme, started when it is first asked for; every test opens another lab in it."""
+    with contextlib.ExitStack() as running:
+
+        @functools.cache
+        def server(theme):
+            place = tmp_path_factory.mktemp(theme)
+            labs, home = place / "labs", place / "home"
+            labs.mkdir()
+            home.mkdir()
+            for path in (ROOT / "notebooks").glob("*.ipynb"):
+                shutil.copy(path, labs)
+            return running.enter_context(labdriver.lab_server(labs, home, theme=THEMES[theme]))
+
+        yield server
 
 
 @pytest.fixture
-def server(chromium, tmp_path, theme):
+def server(chromium, servers, theme):
     """A JupyterLab on a copy of the labs."""
-    labs = tmp_path / "labs"
-    labs.mkdir()
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        shutil.copy(path, labs)
-    home = tmp_path / "home"
-    home.mkdir()
-    with labdriver.lab_server(labs, home, theme=theme) as server:
-        yield server
+    server = servers(theme)
+    yield server
+    server.end_kernels()
 
 
 @pytest.fixture

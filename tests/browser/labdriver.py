@@ -44,6 +44,21 @@ class Server:
     url: str
     token: str
 
+    def end_kernels(self) -> None:
+        """What a closed page leaves running."""
+        ask = f"{self.url}/api/sessions"
+        with urllib.request.urlopen(f"{ask}?token={self.token}") as reply:
+            sessions = json.load(reply)
+        for session in sessions:
+            request = urllib.request.Request(f"{ask}/{session['id']}?token={self.token}", method="DELETE")
+            urllib.request.urlopen(request).close()
+
+
+def both_themes(test: Any) -> Any:
+    """A test that holds something of the dark theme too, and is run in both."""
+    test.both_themes = True
+    return test
+
 
 @contextlib.contextmanager
 def lab_server(directory: Path, home: Path, *, theme: str = "JupyterLab Light") -> Iterator[Server]:
@@ -111,7 +126,8 @@ class Notebook:
 
     def __init__(self, page: Page, server: Server, path: str, order: list[str]) -> None:
         self.page, self.order = page, order
-        page.goto(f"{server.url}/lab/tree/{path}?token={server.token}")
+        own = f"{server.url}/lab/workspaces/{path.partition('.')[0]}"  # no tabs of another test's
+        page.goto(f"{own}/tree/{path}?token={server.token}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=90_000)
         self.wait_idle()
 

@@ -50,6 +50,7 @@ def fits(locator) -> bool:
     return locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
 
 
+@labdriver.both_themes
 def test_lab_01(page, server, shot):
     lab = open_lab(page, server, LAB01)
     shot("opened")
