@@ -33,7 +33,8 @@ def check(classroom: Classroom, key: bytes) -> str:
         )
     if classroom.accounts == "own":
         _reachable(classroom.place, "the classroom")
-        _reachable(Path(sys.executable).parent, "this Python")
+        for python in (sys.executable, os.path.realpath(sys.executable)):
+            _reachable(Path(python).parent, "this Python")
     _room(classroom.place)
     _port(classroom)
     _same_key(classroom.place, key)
@@ -68,7 +69,7 @@ def proxy_command() -> str:
 
 def _reachable(place: Path, what: str) -> None:
     """Learners' accounts must be able to open the course and run this Python."""
-    for directory in (place, *place.resolve().parents):
+    for directory in (place, *place.parents):
         if not directory.stat().st_mode & 0o001:
             raise LabkitError(
                 f"{what} lies in {place}, and learners can't enter {directory}: put it elsewhere, such as below /srv,"

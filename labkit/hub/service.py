@@ -68,6 +68,13 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps({"error": " ".join(reason.split())}))
 
+    def log_exception(self, kind: Any, error: Any, trace: Any) -> None:
+        """What a person did wrong is one line of the log; only faults of ours bring their traceback."""
+        if isinstance(error, LabkitError):
+            app_log.warning("refused %s %s: %s", self.request.method, self.request.path, " ".join(str(error).split()))
+        elif not isinstance(error, HTTPError):
+            super().log_exception(kind, error, trace)
+
     def set_default_headers(self) -> None:
         """Nothing from elsewhere runs in our pages, and nobody frames them."""
         self.set_header("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'")
