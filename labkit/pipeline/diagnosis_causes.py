@@ -48,8 +48,7 @@ class Limits:
         blocked: a worker that neither computes nor waits for a core this share of its time waits for a device.
         read_bytes: bytes read for a batch, below which a wait has nothing to do with storage.
         floor: preparing within this multiple of a plain copy of the bytes can't be made much faster.
-        growth_bytes: memory that workers gain in an epoch, all together; below it nobody runs out.
-        growth_steady: the late half of the growth, against the early half; an allocator that warms up stops growing.
+        copied_bytes: pages copied on write, all workers together; Python and torch by themselves copy less.
         held_bytes: memory of batches that wait; below it nobody runs out.
         transport: share of an epoch that sending must cost; big batches always cost some.
         room: share of the free shared memory that waiting batches may need.
@@ -66,8 +65,7 @@ class Limits:
     blocked: float = 0.35
     read_bytes: float = 4096.0
     floor: float = 5.0
-    growth_bytes: float = 32.0 * MIB
-    growth_steady: float = 0.3
+    copied_bytes: float = 40.0 * MIB
     held_bytes: float = 192.0 * MIB
     transport: float = 0.25
     room: float = 0.7

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
@@ -15,10 +14,10 @@ from labkit.errors import UsageError
 from labkit.pipeline.diagnosis_bench import Bench, Step, fetch_cost, workers_begin
 from labkit.pipeline.diagnosis_causes import LIMITS
 from labkit.pipeline.diagnosis_record import Record
-from labkit.pipeline.diagnosis_trials import targeted
+from labkit.pipeline.diagnosis_trials import in_shared_memory, targeted
 from labkit.pipeline.probe_batch import octets
 from labkit.pipeline.probe_loader import Made, Watched, watch
-from labkit.pipeline.probe_machine import private_bytes, shm_room
+from labkit.pipeline.probe_machine import memory, shm_room
 from labkit.pipeline.trace import Trace
 
 _KEPT = 4  # batches of the cached control
@@ -41,6 +40,7 @@ def _basis(bench: Bench, watched: Watched) -> tuple[Record, Trace, list[Any]]:
     room = shm_room()
     inner = watched.inner
     kept: list[Any] = []
+    growth = _Growth(watched)
     ahead = (inner.num_workers * (inner.prefetch_factor or 1)) if inner is not None else 0
     short = bench.run(
         watched,
@@ -48,12 +48,12 @@ def _basis(bench: Bench, watched: Watched) -> tuple[Record, Trace, list[Any]]:
         most=ahead + max(4, inner.num_workers if inner is not None else 0),
         budget_s=bench.budget_s * 0.1,
         from_first=True,
+        every=growth.look,
         keep=_Few(kept),
         end=False,
     )
     if not len(short):
         raise UsageError("the loader yields no batch: is the data set, or the sampler, empty or used up?")
-    growth = _Growth(watched)
     passes = [_both(bench, watched, growth)]
     while sum(map(len, passes)) < 2 * LIMITS.fewest and bench.left > bench.budget_s * 0.6 and len(passes[-1]):
         passes.append(_both(bench, watched, growth))
@@ -92,46 +92,40 @@ def _both(bench: Bench, watched: Watched, growth: _Growth) -> Trace:
     if watched.inner is None:
         watched.loader = bench.loader()
     share = max(0.5, bench.budget_s * 0.12)
-    growth.begin()
     trace = bench.run(watched, bench.step, budget_s=share, from_first=True, every=growth.look, end=False)
     if len(trace) < LIMITS.fewest and trace.ending == "budget":
         how = {"most": 2 * LIMITS.fewest, "budget_s": bench.left * 0.4, "from_first": True}
         trace = bench.run(watched, bench.step, every=growth.look, end=False, **how)
-    growth.finish(len(trace))
     return trace
 
 
 class _Growth:
-    """Memory that the workers gain for themselves during a pass, early and late."""
+    """Pages that the workers shared with the trainer and now have for themselves: looked at now and then in a pass."""
 
     def __init__(self, watched: Watched) -> None:
         self.watched = watched
-        self.points: list[tuple[int, float]] = []
+        self.points: list[tuple[int, float, float]] = []
         self.next = 0
 
     def begin(self) -> None:
-        self.points, self.next = [], 0
+        self.points, self.next = [], 1
 
     def look(self, batches: int) -> None:
         if batches >= self.next:
             self._note(batches)
-            self.next = max(batches * 2, batches + 4)
+            self.next = batches * 2
 
-    def finish(self, batches: int) -> None:
-        if self.points and batches > self.points[-1][0]:
-            self._note(batches)
-
-    def slopes(self) -> tuple[float | None, float | None]:
-        """Bytes a batch and worker, (early, late)."""
-        if len(self.points) < 3:
-            return None, None
-        slopes = [(y - x) / (b - a) for (a, x), (b, y) in pairwise(self.points)]
-        return max(slopes[:-2] or slopes[:1]), min(slopes[-2:])
+    def copied(self) -> float | None:
+        """Bytes since the pass began, all workers together; None where it can't be seen."""
+        if len(self.points) < 2:
+            return None
+        (_, own, shared), (_, more, less) = self.points[0], self.points[-1]
+        return max(0.0, min(more - own, shared - less))
 
     def _note(self, batches: int) -> None:
-        sizes = [private_bytes(pid) for pid in self.watched.pids.values()]
-        if sizes and None not in sizes:
-            self.points.append((batches, math.fsum(size for size in sizes if size is not None)))
+        seen = [found for pid in self.watched.pids.values() if (found := memory(pid)) is not None]
+        if seen and len(seen) == len(self.watched.pids):
+            self.points.append((batches, math.fsum(own for own, _ in seen), math.fsum(shared for _, shared in seen)))
 
 
 def _describe(
@@ -140,7 +134,6 @@ def _describe(
     inner, last = watched.inner, passes[-1]
     made = [m for trace in passes for m in trace.made]
     length = _length(watched.loader)
-    early, late = growth.slopes()
     states = last.states or short.states
     wall = math.fsum(m.end - m.start for m in made)
     spent = math.fsum(t.ended[-1] - t.begin for t in passes if len(t))
@@ -182,8 +175,7 @@ def _describe(
         threads=max((state["threads"] for state in states if "threads" in state), default=None),
         tasks=max((state["tasks"] for state in states if "tasks" in state), default=None),
         worker_cores=tuple(sorted(cores)) if cores else None,
-        growth=late,
-        early_growth=early,
+        copied=growth.copied(),
         shm_free=room[0] if shared and room is not None else None,
         memory_free=_memory(),
         **seen,
@@ -227,14 +219,10 @@ def _floor(kept: list[Any]) -> float | None:
     """Writing one batch's bytes to new shared memory, in ms: what joining ready samples costs a worker at least."""
     if not kept:
         return None
-    import torch
-
-    size, times = int(octets(kept[0])), []
-    source = torch.zeros(size, dtype=torch.uint8)
-    share: Any = torch.UntypedStorage._new_shared
+    times = []
     for _ in range(5):
         begin = time.perf_counter()
-        torch.empty(0, dtype=torch.uint8).set_(share(size), 0, (size,), (1,)).copy_(source)
+        in_shared_memory(kept[0])
         times.append((time.perf_counter() - begin) * 1000)
     return median(times)
 

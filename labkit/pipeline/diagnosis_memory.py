@@ -48,16 +48,18 @@ def prefetch_memory(r: Record) -> tuple[bool | None, str]:
 
 @rule(COPY_ON_WRITE, steady=False)
 def copy_on_write(r: Record) -> tuple[bool | None, str]:
-    """Workers gain memory with each batch they touch, and it doesn't level off."""
+    """Workers gain memory of their own by reading what they share: counting references writes to its pages."""
     if not r.workers:
         return False, "no workers"
     if r.method != "fork":
         return False, f"workers started by {r.method} share no pages with the trainer"
-    if r.growth is None or r.early_growth is None:
+    if r.copied is None:
         return None, "the workers' own memory can't be seen"
-    epoch = r.growth * r.batches
-    words = f"the workers gain {r.growth / 1024:.4g} KiB of their own with each batch, {epoch / MIB:.3g} MiB an epoch"
-    return epoch >= LIMITS.growth_bytes and r.growth >= LIMITS.growth_steady * r.early_growth, words
+    words = (
+        f"over {len(r.train)} batches the workers copied {r.copied / MIB:.3g} MiB of pages that they had shared with "
+        "the trainer"
+    )
+    return r.copied >= LIMITS.copied_bytes, words
 
 
 def least_prefetch(r: Record) -> int:

@@ -80,8 +80,7 @@ class Record:
         tasks: threads that a worker has, all libraries together.
         worker_cores: cores that the workers may use, all together.
         floor: a plain copy of a batch's bytes.
-        growth: bytes that a worker gains for itself with each batch it prepares, late in the pass.
-        early_growth: the same, early in the pass.
+        copied: bytes that the workers shared with the trainer at first and have for themselves by now, all together.
         shm_free: free shared memory while nothing runs.
         memory_free: main memory that can be had.
         one_thread: with one thread in each worker.
@@ -89,6 +88,7 @@ class Record:
         more_workers: how many workers the probe with more of them had.
         with_more: with these.
         canned: with workers that send one and the same batch, so that nothing is left to prepare.
+        in_one: with workers that send the bytes of a batch as one tensor.
         bare_start: `first_start` when hardly anything is pickled.
         again_start: `first_start` once more, with everything.
         start_kept: `start` of a later epoch when workers are kept.
@@ -132,8 +132,7 @@ class Record:
     tasks: int | None = None
     worker_cores: tuple[int, ...] | None = None
     floor: float | None = None
-    growth: float | None = None
-    early_growth: float | None = None
+    copied: float | None = None
     shm_free: float | None = None
     memory_free: float | None = None
     one_thread: Trial | None = None
@@ -141,6 +140,7 @@ class Record:
     more_workers: int | None = None
     with_more: Trial | None = None
     canned: Trial | None = None
+    in_one: Trial | None = None
     bare_start: float | None = None
     again_start: float | None = None
     start_kept: float | None = None

@@ -229,7 +229,12 @@ def pickled_to_workers(r: Record) -> tuple[bool | None, str]:
         f"{r.pickled / MIB:.3g} MiB pickled to each of {r.workers} workers ({r.method}), {r.pickling:.3g} ms for one; "
         f"iter() takes {r.starting:.4g} ms, the first batch {r.first_wait:.4g}"
     )
-    return r.pickled >= LIMITS.pickled_bytes and r.pickling * r.workers >= 0.25 * r.first_start, words
+    if r.bare_start is None or r.again_start is None:
+        return r.pickled >= LIMITS.pickled_bytes and r.pickling * r.workers >= 0.25 * r.first_start, words
+    saved = r.again_start - r.bare_start
+    words += f"; workers begin after {r.again_start:.4g} ms, with an empty data set after {r.bare_start:.4g}"
+    much = saved >= LIMITS.loss * (r.epoch - r.later_wait + r.first_wait) and saved >= r.pickling / 2
+    return r.pickled >= LIMITS.pickled_bytes and much, words
 
 
 TIME_RULES: tuple[Rule, ...] = (

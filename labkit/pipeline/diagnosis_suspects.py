@@ -45,6 +45,14 @@ def canned(record: Record) -> bool:
     return record.mean_prepare / record.workers > 0.8 * record.mean_train
 
 
+def in_one(record: Record) -> bool:
+    """Sending and fetching cost more than preparing."""
+    if not record.workers or not short_of_batches(record):
+        return False
+    sending = sum(record.sending) / len(record.sending) if record.sending else 0.0
+    return sending + record.get_cost >= 2 * LIMITS.fetch_ms and record.get_cost >= 0.15 * record.mean_train
+
+
 def second_read(record: Record) -> bool:
     """Preparing reads, and waits."""
     if not short_of_batches(record) or record.asked is None or record.asked < LIMITS.read_bytes:

@@ -7,19 +7,20 @@ import pickle
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 from labkit.errors import LabkitError
 from labkit.pipeline import diagnosis_suspects as suspects
-from labkit.pipeline.diagnosis_bench import Bench, fetch_cost, workers_begin
+from labkit.pipeline.diagnosis_bench import Bench, Step, fetch_cost, workers_begin
 from labkit.pipeline.diagnosis_causes import LIMITS
 from labkit.pipeline.diagnosis_record import Record, Trial
 from labkit.pipeline.probe_loader import Watched, inner_of, watch
 from labkit.pipeline.probe_worker import Settings
 from labkit.pipeline.trace import Trace
 
-_MAP = {"_dataset_kind": 0}  # torch's number for a data set with indices
+_MAP: dict[str, Any] = {"_dataset_kind": 0}  # torch's number for a data set with indices
 
 
 def targeted(bench: Bench, watched: Watched, record: Record, kept: list[Any]) -> Record:
@@ -38,6 +39,13 @@ def targeted(bench: Bench, watched: Watched, record: Record, kept: list[Any]) ->
     if suspects.canned(record) and kept:
         same = Same(kept[0], inner.dataset)
         record = replace(record, canned=_trial(bench, inner, None, dataset=same, collate_fn=as_is, **_MAP))
+    if suspects.in_one(record) and kept:
+        import torch
+
+        flat = Same(torch.ones(int(record.batch_bytes), dtype=torch.uint8), inner.dataset)
+        changes: dict[str, Any] = {"dataset": flat, "collate_fn": as_is, **_MAP}
+        step = partial(_instead, bench.step, kept[0])
+        record = replace(record, in_one=_trial(bench, inner, None, step, **changes))
     if suspects.second_read(record):
         record = replace(record, second_read=_second_read(bench, inner))
     if suspects.kept_workers(record):
@@ -51,7 +59,7 @@ def targeted(bench: Bench, watched: Watched, record: Record, kept: list[Any]) ->
 
 
 class Same:
-    """A data set whose every batch is the same one, there already."""
+    """A data set whose every batch is a copy of the same one, in new shared memory: as a default collate leaves it."""
 
     def __init__(self, batch: Any, other: Any) -> None:
         self.batch = batch
@@ -63,11 +71,32 @@ class Same:
 
     def __getitem__(self, index: Any) -> Any:
         """The batch."""
-        return self.batch
+        return in_shared_memory(self.batch)
 
     def __getitems__(self, indices: Any) -> Any:
         """The batch."""
-        return self.batch
+        return in_shared_memory(self.batch)
+
+
+def in_shared_memory(batch: Any) -> Any:
+    """A copy, its tensors in shared memory. Sent as they are, they would be moved there once and for all."""
+    import torch
+    from torch.utils._pytree import tree_map
+
+    share: Any = torch.UntypedStorage._new_shared
+
+    def copy(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or leaf.device.type != "cpu" or leaf.layout != torch.strided:
+            return leaf
+        made = torch.empty(0, dtype=leaf.dtype)
+        return made.set_(share(leaf.nbytes), 0, leaf.shape, leaf.contiguous().stride()).copy_(leaf)
+
+    return tree_map(copy, batch)
+
+
+def _instead(step: Step, batch: Any, _: Any) -> None:
+    """The step on `batch`, whatever the loader sends."""
+    step(batch)
 
 
 def as_is(batch: Any) -> Any:
@@ -75,7 +104,9 @@ def as_is(batch: Any) -> Any:
     return batch
 
 
-def _trial(bench: Bench, inner: Any, settings: Settings | None, **changes: Any) -> Trial | None:
+def _trial(
+    bench: Bench, inner: Any, settings: Settings | None, step: Step | None = None, **changes: Any
+) -> Trial | None:
     """Loader and step with something changed, once all workers are at work. None: no time for it, or it failed."""
     budget = min(bench.budget_s * 0.06, bench.left * 0.5)
     if budget < 0.1:
@@ -83,7 +114,7 @@ def _trial(bench: Bench, inner: Any, settings: Settings | None, **changes: Any) 
     workers = changes.get("num_workers", inner.num_workers)
     watched = watch(inner, settings, **changes)
     try:
-        trace = bench.run(watched, bench.step, budget_s=budget, from_first=True)
+        trace = bench.run(watched, step or bench.step, budget_s=budget, from_first=True)
     except LabkitError:
         return None
     finally:

@@ -134,9 +134,11 @@ class Watched:
             self.inner._iterator = None
         if iterator is None or not hasattr(iterator, "_shutdown_workers"):
             return
-        if self.silent:  # it wouldn't hear a polite word; torch must not take its end for a fault
+        # However a worker ends from now on, torch must not take it for a fault of the pass that is over.
+        if iterator._worker_pids_set:
             signal_handling._remove_worker_pids(id(iterator))  # type: ignore[attr-defined]
             iterator._worker_pids_set = False
+        if self.silent:  # it wouldn't hear a polite word
             for worker in iterator._workers:
                 worker.terminate()
         iterator._shutdown_workers()

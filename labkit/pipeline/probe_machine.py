@@ -51,14 +51,18 @@ def _ran(pid: int) -> float:
     return float(sum(map(int, fields[11:15])))
 
 
-def private_bytes(pid: int) -> float | None:
-    """Memory that this process shares with nobody; None where it can't be seen. Takes about a millisecond."""
+def memory(pid: int) -> tuple[float, float] | None:
+    """Bytes that this process has for itself, and those it shares; None where it can't be seen. Takes a millisecond.
+
+    When a forked process writes to a page that it shared until then, it gets a copy: the one grows, the other falls.
+    """
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    kib = [int(line.split()[1]) for line in lines if line.startswith(("Private_Clean", "Private_Dirty"))]
-    return sum(kib) * 1024.0 if kib else None
+    kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines[1:])}
+    own, shared = (sum(kib.get(f"{kind}_{state}", 0) for state in ("Clean", "Dirty")) for kind in ("Private", "Shared"))
+    return own * 1024.0, shared * 1024.0
 
 
 def shm_room() -> tuple[float, float] | None:

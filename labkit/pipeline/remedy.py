@@ -60,7 +60,7 @@ def _without(record: Record, left: float) -> Plan:
     """The epoch when `left` ms of preparing remain: the rest as it was when workers had nothing to prepare."""
     if record.canned is None:
         return record.plan().scaled(left)
-    return record.canned.plan(record.plan(), prepare=record.canned.prepare + left)
+    return record.canned.plan(record.plan(), prepare=max(record.canned.prepare, left))
 
 
 def _workers(r: Record) -> Remedy:
@@ -93,7 +93,7 @@ def _collate(r: Record) -> Remedy:
     left = r.floor or 0.0
     asks = (r.asked or 0) >= LIMITS.read_bytes or (1 - (r.collate or 0)) * r.mean_prepare / max(1, r.batch_size) > 0.05
     if asks:
-        left += (1 - (r.collate or 0)) * r.mean_prepare
+        left += (1 - (r.collate or 0)) * r.mean_prepare * (1 - (r.starved or 0.0))
     advice = "join samples in one operation: index a whole batch (__getitems__, batch_size=None), or torch.stack once"
     return _timed(r, _without(r, left), advice)
 
@@ -113,10 +113,15 @@ def _decode(r: Record) -> Remedy:
 
 
 def _transport(r: Record) -> Remedy:
-    plan = r.plan()
+    base = r.plan()
+    if r.in_one is not None:
+        made = r.mean_prepare * min(1.0, r.computing or 1.0)  # what packing in the same process took away is back
+        plan = r.in_one.plan(base, prepare=made + r.in_one.prepare)
+        if replay(plan).makespan <= LIMITS.faster * replay(base).makespan:
+            return _timed(r, plan, "send each batch as one tensor, joined in collate_fn: it goes through shared memory")
     part = 0.25
-    plan = replace(plan, sending=[d * part for d in plan.sending], get_cost=plan.get_cost * part)
-    advice = "send fewer bytes: uint8 or float16 instead of float32, converted after the trip; or prepare on the device"
+    plan = replace(base, sending=[d * part for d in base.sending], get_cost=base.get_cost * part)
+    advice = "send a quarter of the bytes: uint8 instead of float32, converted after the trip; or prepare on the device"
     return _timed(r, plan, advice)
 
 
@@ -138,7 +143,7 @@ def _unpickled(r: Record) -> Remedy:
 
 
 def _copy_on_write(r: Record) -> Remedy:
-    saves = (r.growth or 0.0) * r.batches
+    saves = r.copied or 0.0  # so far; it goes on until each worker has copied all it reads
     advice = "keep the samples in arrays (NumPy, torch, Arrow) instead of lists and dicts of Python objects"
     return Remedy(advice, r.plan(), 1.0, saves)
 

@@ -53,8 +53,7 @@ HEALTHY = Record(
     tasks=2,
     worker_cores=(0, 1, 2, 3),
     floor=0.05,
-    growth=0.0,
-    early_growth=1000.0,
+    copied=1e6,
     shm_free=8e9,
     memory_free=8e9,
 )
@@ -89,7 +88,7 @@ FAULTS = {
         pickled=64.0 * MIB,
         pickling=300.0,
     ),
-    "copy-on-write growth": replace(HEALTHY, growth=8e5, early_growth=9e5),
+    "copy-on-write growth": replace(HEALTHY, copied=120.0 * MIB),
     "prefetch memory": replace(HEALTHY, prefetch_factor=32, batch_bytes=8.0 * MIB),
     "shared memory exhausted": replace(HEALTHY, batch_bytes=8.0 * MIB, shm_free=40.0 * MIB),
 }
@@ -141,7 +140,7 @@ MISSING = {
     "decode-bound": {"computing": None},
     "workers respawned each epoch": {"new_pids": None},
     "data set pickled to workers": {"pickled": None},
-    "copy-on-write growth": {"growth": None},
+    "copy-on-write growth": {"copied": None},
     "shared memory exhausted": {"shm_free": None},
 }
 
@@ -173,8 +172,7 @@ def test_a_probe_that_changes_nothing_clears_the_suspect():
     assert opinion("too few workers", replace(FAULTS["too few workers"], with_more=Trial(40.0))).holds is False
 
 
-def test_growth_that_levels_off_is_no_growth():
-    assert opinion("copy-on-write growth", replace(HEALTHY, growth=1e5, early_growth=5e6)).holds is False
+def test_only_a_fork_shares_pages():
     assert opinion("copy-on-write growth", replace(FAULTS["copy-on-write growth"], method="spawn")).holds is False
 
 
@@ -234,7 +232,7 @@ def test_predictions():
     memory = remedy("prefetch memory", FAULTS["prefetch memory"])
     assert memory.changes == {"prefetch_factor": 1}
     assert memory.saves == pytest.approx(2 * 31 * 8 * MIB)
-    assert remedy("copy-on-write growth", FAULTS["copy-on-write growth"]).saves == pytest.approx(8e7)
+    assert remedy("copy-on-write growth", FAULTS["copy-on-write growth"]).saves == pytest.approx(120 * MIB)
 
 
 def test_the_least_prefetch_that_keeps_the_trainer_busy():
