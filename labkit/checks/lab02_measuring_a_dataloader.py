@@ -44,8 +44,12 @@ def debt(answer: Answer, context: Context) -> Iterator[Evidence]:
 
     rng = context.rng()
     prepare, train = rng.randint(14, 20), rng.randint(6, 10)
-    real = three_passes(lambda: loader_of(Asleep([prepare] * 16), num_workers=1), Nap(train), 16)
-    yield from debt_evidence(answer, rng, (real["read_only"], real["train_only"], real["both"], 2))
+
+    def run() -> tuple[list[float], list[float], list[float], int]:
+        passes = three_passes(lambda: loader_of(Asleep([prepare] * 16), num_workers=1), Nap(train), 16)
+        return passes["read_only"], passes["train_only"], passes["both"], 2
+
+    yield from debt_evidence(answer, rng, run)
 
 
 @exercise("measure.cached_control", lab="02", title="Where the debt comes from", kind="diagnose", points=3, minutes=8,
