@@ -26,10 +26,10 @@ def possible() -> str:
     return tried.stderr.strip()[-200:] if tried.returncode else ""
 
 
-def command(words: list[str]) -> list[str]:
-    """`words` as the command line that runs them so."""
-    drop = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
-    steps = [f"exec {drop} {shlex.join(words)}"]
+def command(words: list[str], *, drop: bool = True) -> list[str]:
+    """`words` as the command line that runs them so; without `drop` as who we are, the interpreter visible to all."""
+    become = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups " if drop else ""
+    steps = [f"exec {become}{shlex.join(words)}"]
     for closed in sorted(closed_parents()):
         inside = [place for place in (sys.prefix, sys.base_prefix) if os.path.realpath(place).startswith(closed + "/")]
         held = [f"/mnt/labkit-held-{i}" for i, _ in enumerate(inside)]

@@ -67,7 +67,7 @@ def test_the_same_without_rights(way: str):
         pytest.skip("runs inside itself")
     if why := nobody.possible():
         pytest.skip(f"can't run as nobody: {why}")
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k", "gains_nothing"]
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "gains_nothing"]
     environ = {**os.environ, "LABKIT_TEST_WAY": way, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
     environ.pop("PYTEST_XDIST_WORKER", None)
     ran = subprocess.run(nobody.command(words), cwd=ROOT, env=environ, capture_output=True, text=True, check=False)

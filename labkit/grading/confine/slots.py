@@ -17,7 +17,7 @@ from types import TracebackType
 from labkit.errors import LabkitError, UsageError
 from labkit.grading.confine.handle import ConfinedAnswer
 from labkit.grading.confine.limits import IsolationReport, Limits, Program
-from labkit.grading.confine.view import imports
+from labkit.grading.confine.view import preloaded
 from labkit.inputs import whole
 from labkit.ranks.protocol import Channel
 
@@ -126,7 +126,7 @@ class Server:
             start_new_session=True,
         )
         theirs.close()
-        self.control.send({"imports": imports()})
+        self.control.send({"imports": preloaded()})
 
     @property
     def alive(self) -> bool:

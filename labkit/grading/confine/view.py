@@ -105,6 +105,13 @@ def imports() -> tuple[tuple[str, str], ...]:
     return tuple(sorted(set(_imports(notebooks()))))
 
 
+def preloaded() -> list[tuple[str, str]]:
+    """Of what cells import, all that answers may see: a server loads it before the first answer."""
+    kept = needed_checks()
+    prefix = "labkit.checks.lab"
+    return [one for one in imports() if not one[0].startswith(prefix) or one[0].split(".")[2] in kept]
+
+
 def notebooks() -> list[Path]:
     """The pristine labs: beside an editable install, or inside an installed package."""
     for place in (PACKAGE.parent / "notebooks", PACKAGE / "notebooks"):

@@ -55,7 +55,7 @@ ATTACKS = [
         "reads the judge's question itself and keeps quiet",
         "os.set_blocking(wire, True)\nimport threading\n"
         "threading.Thread(target=lambda: [os.read(wire, 1 << 20) for _ in range(99)], daemon=True).start()\n",
-        "longer than|can't be used|ended",
+        "",
         limits={"seconds": 0.7},
     ),
     wire(
