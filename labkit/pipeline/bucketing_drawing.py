@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from labkit import picture
 from labkit.picture import Picture
 from labkit.pipeline.bucketing import Trade
+
+if TYPE_CHECKING:
+    from labkit.pipeline.bucketing_run import PaddedRun
 
 
 def draw_pools(made: Mapping[tuple[int, bool], Trade]) -> Picture:
@@ -82,3 +85,23 @@ def draw_batches(lengths: Sequence[int], batches: Sequence[Sequence[int]], title
         f"{title}. Lengths of the first batches: {'; '.join(str(batch) for batch in shown)}.",
         pd.DataFrame(rows),
     )
+
+
+def draw_run(run: PaddedRun, title: str) -> Picture:
+    """The shape of every batch of a real epoch, in the order in which they came; a bar is as high as it was padded."""
+    figure = Figure(figsize=(9.6, 2.8), layout="constrained")
+    axes = figure.add_subplot()
+    heights = [longest for _, longest in run.shapes]
+    axes.bar(range(len(heights)), heights, width=0.9, color=picture.SKY, edgecolor="black", linewidth=0.4)
+    axes.set_xlabel("batch, in the order of training")
+    axes.set_ylabel("padded length")
+    axes.spines[["top", "right"]].set_visible(False)
+    found = run.figures
+    axes.set_title(
+        f"{title}: padding {100 * found.padding:.1f} %, correlation {found.correlation:.2f}; "
+        f"{run.positions:,} positions, {1000 * run.seconds:.0f} ms in the steps, measured here",
+        fontsize=10,
+        loc="left",
+    )
+    table = pd.DataFrame({"batch": range(len(heights)), "samples": [n for n, _ in run.shapes], "padded to": heights})
+    return Picture(figure, f"{title}: {run.text()}.", table)

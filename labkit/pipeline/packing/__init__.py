@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from labkit.pipeline.packing.cache import cached as cached
     from labkit.pipeline.packing.cache import evict as evict
     from labkit.pipeline.packing.counting import Reads as Reads
+    from labkit.pipeline.packing.jobs import Job as Job
+    from labkit.pipeline.packing.jobs import access_costs as access_costs
+    from labkit.pipeline.packing.jobs import fresh as fresh
+    from labkit.pipeline.packing.jobs import made as made
+    from labkit.pipeline.packing.jobs import pack_all as pack_all
+    from labkit.pipeline.packing.jobs import run_job as run_job
+    from labkit.pipeline.packing.jobs import scratch as scratch
     from labkit.pipeline.packing.manifest import FORMATS as FORMATS
     from labkit.pipeline.packing.passes import Pass as Pass
     from labkit.pipeline.packing.passes import Passes as Passes
@@ -31,6 +38,13 @@ if TYPE_CHECKING:
     from labkit.pipeline.packing.writing import pack as pack
 
 _LATER = {
+    "Job": "jobs",
+    "access_costs": "jobs",
+    "fresh": "jobs",
+    "made": "jobs",
+    "pack_all": "jobs",
+    "run_job": "jobs",
+    "scratch": "jobs",
     "FORMATS": "manifest",
     "Cached": "cache", "cached": "cache", "evict": "cache", "Reads": "counting", "Pass": "passes", "Passes": "passes",
     "compare": "passes", "read_pass": "passes", "Packed": "reading", "ShardError": "reading", "Skipped": "reading",
@@ -40,8 +54,31 @@ _LATER = {
 
 __all__ = [
     "FORMATS",
-    "Cached", "Packed", "Pass", "Passes", "Reads", "Sample", "ShardError", "Skipped", "Verified", "cached", "compare",
-    "content_hash", "evict", "open_pack", "pack", "read_pass", "samples_of", "verify",
+    "Cached",
+    "Job",
+    "Packed",
+    "Pass",
+    "Passes",
+    "Reads",
+    "Sample",
+    "ShardError",
+    "Skipped",
+    "Verified",
+    "access_costs",
+    "cached",
+    "compare",
+    "content_hash",
+    "evict",
+    "fresh",
+    "made",
+    "open_pack",
+    "pack",
+    "pack_all",
+    "read_pass",
+    "run_job",
+    "samples_of",
+    "scratch",
+    "verify",
 ]  # fmt: skip
 
 __getattr__ = members(__name__, _LATER)

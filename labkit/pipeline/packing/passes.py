@@ -38,7 +38,7 @@ class Pass:
         fetched: bytes that storage delivered, by the kernel's count; None where it keeps none. About the size of the
             pack in a cold pass, 0 in a warm one. More: read ahead and thrown away.
         samples: how many were read.
-        content: hash of what was read, "" for a pass that reads in another order.
+        content: hash of what was read; "" for a pass that does not read everything in order.
     """
 
     format: str
@@ -73,25 +73,33 @@ def watched(packed: Packed, *, cold: bool) -> Iterator[dict[str, object]]:
     seen["fetched"] = None if after is None or fetched is None else after - fetched
 
 
-def read_pass(packed: Packed, *, cold: bool, order: Sequence[int] | None = None) -> Pass:
+def read_pass(
+    packed: Packed, *, cold: bool, order: Sequence[int] | None = None, start: int = 0, index: bool = True
+) -> Pass:
     """Read a pack once, cold or warm.
 
     Args:
         packed: the pack.
         cold: True: put its files out of the page cache first. False: read them into it first.
-        order: numbers of samples, read one by one. None: all samples in their order, in one stream a shard.
+        order: numbers of samples, read one by one. None: the samples in their order, in one stream a shard.
+        start: without an order: the first sample wanted, as after a restart there.
+        index: jump to records by their known offsets; see `Packed.read`.
 
     Raises:
         UsageError, ShardError: as `Packed.read` and `Packed.samples` do.
     """
-    total = ContentHash()
+    total, whole_pass = ContentHash(), order is None and start == 0
     with watched(packed, cold=cold) as seen:
         count = 0
-        for sample in packed.samples() if order is None else map(packed.read, order):
-            if order is None:
+        if order is None:
+            wanted = packed.samples(start, index=index)
+        else:
+            wanted = (packed.read(number, index=index) for number in order)
+        for sample in wanted:
+            if whole_pass:
                 total.add(sample)
             count += 1
-    content = total.hexdigest() if order is None else ""
+    content = total.hexdigest() if whole_pass else ""
     return Pass(packed.format, cold, samples=count, content=content, **seen)  # type: ignore[arg-type]
 
 
