@@ -176,10 +176,11 @@ POOLS = (1, 2, 5, 10, 20, 40, 80)
 
 
 def _draw_trade(rng: random.Random) -> dict[str, Any]:
-    return {
-        "samples": 960, "batch_size": 12, "seed": rng.randint(1, 999),
-        "padding_at_most": rng.choice((11, 13, 17, 22, 28)),
-    }  # fmt: skip
+    """Lengths and a limit that pools of 10 to 40 keep: in smaller ones the figures of neighbours go up and down."""
+    while True:
+        figures = {"samples": 960, "batch_size": 12, "seed": rng.randint(1, 999), "padding_at_most": rng.randint(6, 18)}
+        if 10 <= least_pool(figures) <= 40:
+            return figures
 
 
 @functools.lru_cache(maxsize=2000)

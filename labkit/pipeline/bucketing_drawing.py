@@ -31,10 +31,12 @@ def draw_pools(made: Mapping[tuple[int, bool], Trade]) -> Picture:
     left.set_ylabel("padding, % of all positions")
     left.set_ylim(bottom=0)
     right.set_ylabel("correlation of neighbours")
-    right.set_ylim(-0.5, 1.05)
+    right.set_ylim(-1.05, 1.05)
     right.axhline(0, color="black", linewidth=0.6)
     for axes in (left, right):
         axes.set_xscale("log")
+        axes.set_xticks(sorted({pool for pool, _ in made}), labels=[str(pool) for pool in sorted({p for p, _ in made})])
+        axes.minorticks_off()
         axes.set_xlabel("batches in a pool")
         axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper left", ncols=2, fontsize=9, frameon=False)
@@ -72,6 +74,7 @@ def draw_batches(lengths: Sequence[int], batches: Sequence[Sequence[int]], title
         axes.text(at + len(batch) / 2 - 0.5, longest, f"batch {number}", ha="center", va="bottom", fontsize=9)
         at += len(batch) + 1
     axes.set_xticks([])
+    axes.margins(y=0.12)
     axes.set_ylabel("positions")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, fontsize=11, loc="left")

@@ -65,6 +65,9 @@ def sketch_quality(quality: Callable[[list[int], int], float], shards: int, shar
         axes.axhline(value, color="black", linewidth=0.8, linestyle=":")
         axes.text(count / 2, value, name, fontsize=8, va="bottom", ha="right")
         rows.append({"shards": name, "buffer": None, "your quality": round(value, 3)})
+    axes.set_xscale("log")
+    axes.set_xticks(buffers, labels=[str(b) for b in buffers])
+    axes.minorticks_off()
     axes.legend(frameon=False, fontsize=9)
     said = "; ".join(f"buffer {b}: {q:.2f}" for b, q in zip(buffers, lines[True], strict=True))
     alt = f"Your quality with shards shuffled, {said}. Ends: {', '.join(f'{n} {v:.2f}' for n, v in ends.items())}."
@@ -75,7 +78,9 @@ def sketch_quality(quality: Callable[[list[int], int], float], shards: int, shar
 def sketch_buckets(buckets: Callable[[list[int], int, int, int], Any], lengths: Sequence[int], pool: int) -> Picture:
     """The first batches that a person's function makes, padding hatched; both figures over all of them."""
     batches = [[int(one) for one in batch] for batch in buckets(list(lengths), 8, pool, 1)]
-    return draw_batches(lengths, batches, f"Your batches, pools of {pool}: {trade(lengths, batches).text()}")
+    found = trade(lengths, batches)
+    figures = f"padding {100 * found.padding:.1f} %, correlation {found.correlation:.2f}"
+    return draw_batches(lengths, batches, f"Your batches, pools of {pool}: {figures}")
 
 
 @or_nothing

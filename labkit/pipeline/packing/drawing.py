@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from labkit import picture
 from labkit.picture import Picture
+from labkit.pipeline.packing.manifest import FORMATS
 
 if TYPE_CHECKING:
     from labkit.pipeline.packing.passes import Passes
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def draw_passes(made: Passes) -> Picture:
     """A dot a pass, cold above warm, with the median as a line; formats from top to bottom."""
-    formats = list(dict.fromkeys(one.format for one in made.passes))
+    formats = [name for name in FORMATS if any(one.format == name for one in made.passes)]
     figure = Figure(figsize=(9.6, 1.0 + 0.62 * len(formats)), layout="constrained")
     axes = figure.add_subplot()
     said = []
@@ -33,8 +34,7 @@ def draw_passes(made: Passes) -> Picture:
             said.append(f"{format} {'cold' if cold else 'warm'} {middle:.0f} ({min(times):.0f} to {max(times):.0f})")
     axes.set_yticks(range(len(formats)), formats)
     axes.set_ylim(len(formats) - 0.5, -0.5)
-    axes.set_xlim(left=0)
-    axes.margins(x=0.1)
+    axes.set_xlim(0, 1.12 * max(1000 * one.seconds for one in made.passes))
     axes.set_xlabel("ms for one pass over all samples; line and number: median")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title("The same samples in the same order, measured here", fontsize=11, loc="left")

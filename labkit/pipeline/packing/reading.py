@@ -80,7 +80,8 @@ class Packed:
         self.__init__(state["path"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        return f"<pack {self.path}: {len(self):,} samples as {self.format}, {len(self.shards)} shards>"
+        many = f"{len(self.shards)} shard{'s' * (len(self.shards) > 1)}"
+        return f"<pack {self.path.name}: {len(self):,} samples as {self.format}, {many}, {self.bytes:,} bytes>"
 
     def __len__(self) -> int:
         """How many samples."""
