@@ -83,7 +83,7 @@ def test_an_answer_with_an_error_is_named(run, hand_in):
 def test_an_answer_that_kills_its_kernel_is_an_answer_that_fails(run, hand_in):
     code, out, _ = run("check", hand_in("import os\nos._exit(0)"))
     assert code == 1
-    assert out.startswith("✘ Failed: start.practice (0 of 1 points)\n  Answer cell: the kernel died")
+    assert out.startswith("✘ Failed: start.practice (0 of 1 point)\n  Answer cell: the kernel died")
 
 
 @pytest.mark.slow

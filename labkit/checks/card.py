@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from labkit.checks.result import Evidence, Result, Verdict
+from labkit.checks.result import Evidence, Result, Verdict, points_of
 
 RESULT_MIME = "application/vnd.labkit.result+json"
 
@@ -33,12 +33,12 @@ def _rows(item: Evidence) -> list[tuple[str, str]]:
 
 
 def _points(result: Result) -> str:
-    return f"{result.points:g} of {result.max_points:g} points"
+    return points_of(result.points, result.max_points)
 
 
 def _footer(result: Result) -> str:
-    where = "the GPU" if result.device == "cuda" else "the CPU"
-    return f"Looked at in {result.seconds:.2f} s on {where}; figures of learner {result.learner}."
+    where = {"cuda": " on the GPU", "cpu": " on the CPU"}.get(result.device, "")  # nothing was computed on one
+    return f"Looked at in {result.seconds:.2f} s{where}; figures of learner {result.learner}."
 
 
 def text(result: Result, notices: list[str] | None = None) -> str:

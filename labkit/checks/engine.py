@@ -7,7 +7,6 @@ import traceback
 from datetime import UTC, datetime
 
 import labkit
-from labkit import device
 from labkit.checks.answer import Answer, AnswerFault
 from labkit.checks.plain import Unanswered
 from labkit.checks.registry import Context, Exercise, find
@@ -24,7 +23,7 @@ def context(exercise: Exercise, learner: str | None = None, key: bytes | None = 
     seed = variants.seed(exercise.id, learner=learner, key=key)
     figures = exercise.figures.pick(seed) if exercise.figures else {}
     inputs = variants.seed(exercise.id, learner=learner, key=key, purpose="inputs")
-    return Context(learner, figures, inputs, device.pick())
+    return Context(learner, figures, inputs)
 
 
 def evaluate(id: str, answer: Answer, *, learner: str | None = None, key: bytes | None = None) -> Result:
@@ -78,7 +77,7 @@ def _result(exercise: Exercise, where: Context, verdict: Verdict, evidence: list
         points=exercise.points if verdict is Verdict.PASSED else 0.0,
         max_points=exercise.points,
         evidence=tuple(evidence),
-        device=where.device,
+        device=where.asked[0] if where.asked else "",
         seconds=seconds,
         learner=where.learner,
         at=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from labkit import device
 from labkit.checks.answer import Answer
 from labkit.checks.result import Evidence
 from labkit.errors import UsageError
@@ -26,13 +27,19 @@ class Context:
         learner: whose answer it is.
         figures: the learner's own numbers, {} where the exercise has none.
         seed: for the check's own fresh inputs; differs by learner and exercise, the same on a second run.
-        device: "cpu" or "cuda", for checks that run experiments.
+        asked: the devices that the check asked for, in order; the card names the first.
     """
 
     learner: str
     figures: Mapping[str, Any]
     seed: int
-    device: str
+    asked: list[str] = field(default_factory=list, compare=False)
+
+    @property
+    def device(self) -> str:
+        """ "cpu" or "cuda", for checks that run experiments on it; asking for it puts it on the card."""
+        self.asked.append(device.pick())
+        return self.asked[-1]
 
     def rng(self) -> random.Random:
         """A generator for fresh inputs, always from its start."""

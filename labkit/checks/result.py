@@ -10,6 +10,11 @@ from typing import Any
 from labkit.errors import LabkitError, UsageError
 
 
+def points_of(earned: float, most: float) -> str:
+    """`0 of 1 point`, `2.5 of 4 points`."""
+    return f"{earned:g} of {most:g} point{'' if most == 1 else 's'}"
+
+
 class Verdict(StrEnum):
     """How a check ended. BROKEN is the check's own fault and is never blamed on the learner."""
 
@@ -52,7 +57,7 @@ class Result:
         points: points earned, all or none.
         max_points: points the exercise is worth.
         evidence: what was looked at, in order; the last item of a failed check is the failure.
-        device: "cpu" or "cuda": where the experiments of the check ran.
+        device: "cpu" or "cuda": where the experiments of the check ran; "" where it ran none that could choose.
         seconds: how long the check took, wall clock.
         learner: whose figures the check used.
         at: when, UTC, ISO 8601.

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
+from labkit.checks.result import points_of
 from labkit.course.progress import Standing
 
 Fact = tuple[str, str, str, float, int]
@@ -98,16 +99,16 @@ class Progress:
         wide = max((len(row.exercise) for row in self.rows), default=0)
         for lab, rows in self.labs():
             done, of, points, most = _sums(rows)
-            lines.append(f"\nLab {lab}  {_blocks(done, of)}  {done} of {of} passed, {points:g} of {most:g} points")
+            lines.append(f"\nLab {lab}  {_blocks(done, of)}  {done} of {of} passed, {points_of(points, most)}")
             for row in rows:
                 tries = f", {row.attempts} attempt{'s' * (row.attempts != 1)}" if row.attempts else ""
                 lines.append(
                     f"  {_MARKS[row.verdict][0]} {row.exercise:{wide}}  {row.words()}{tries}, "
-                    f"{row.points:g} of {row.max_points:g} points"
+                    f"{points_of(row.points, row.max_points)}"
                 )
         if self.rows:
             done, of, points, most = _sums(self.rows)
-            lines.append(f"\nAll labs: {done} of {of} passed, {points:g} of {most:g} points")
+            lines.append(f"\nAll labs: {done} of {of} passed, {points_of(points, most)}")
         return "\n".join(lines + self._about_others())
 
     def to_json(self) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def _blocks(done: int, of: int, width: int = 20) -> str:
 
 
 def _bar(name: str, done: int, of: int, points: float, most: float) -> str:
-    words = f"{done} of {of} passed, {points:g} of {most:g} points"
+    words = f"{done} of {of} passed, {points_of(points, most)}"
     return (
         '<div style="display:inline-flex;width:calc(100% - 24px);flex-wrap:wrap;align-items:center;gap:4px 12px;'
         'margin:8px 0 2px">'

@@ -86,13 +86,13 @@ def verdict(exercise: Exercise, answers: Extraction, outcomes: Sequence[CellOutc
 def as_text(record: dict[str, Any]) -> str:
     """A record as the card's text."""
     from labkit.checks.card import text
-    from labkit.checks.result import Result
+    from labkit.checks.result import Result, points_of
 
     if "at" in record:
         said = text(Result.from_json(record))
     else:
         symbol = {"failed": "✘", "not answered": "○"}[record["verdict"]]
-        said = f"{symbol} {record['verdict'].capitalize()}: {record['exercise']} (0 of {record['max_points']:g} points)"
+        said = f"{symbol} {record['verdict'].capitalize()}: {record['exercise']} ({points_of(0, record['max_points'])})"
     return f"{said}\n  Answer cell: {record['error']}" if record["error"] else said
 
 

@@ -61,6 +61,14 @@ def integers(name: str, values: Any, *, least: int = 0) -> Ints:
     return result
 
 
+def nans(values: Any) -> int:
+    """How many entries (the first dimension counts them) hold a NaN; 0 where they aren't numbers."""
+    found = as_array(values)
+    if found.dtype.kind not in "fc" or found.size == 0:
+        return 0
+    return int(np.isnan(found).reshape(len(found), -1).any(axis=1).sum())
+
+
 def pair(predictions: Any, targets: Any) -> None:
     """Check that both have one entry a sample.
 

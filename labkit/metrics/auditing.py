@@ -6,12 +6,13 @@ import contextlib
 import io
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from labkit.errors import LabkitError, UsageError
 from labkit.inputs import whole
 from labkit.metrics import evaluation
-from labkit.metrics.arrays import pair
+from labkit.metrics.arrays import nans, pair
 from labkit.metrics.bias import mean_of_means_bias, padding_bias, pooled_mean
 from labkit.metrics.diagnosis import diagnose
 from labkit.metrics.evaluation import REDUCTIONS, Subject
@@ -75,8 +76,10 @@ def audit(
         for partition, (values, error) in zip(partitions, _run(subject, partitions, count, timeout), strict=True):
             rows.append(_row(subject, value, count, partition, values, error))
     room = headroom(subject)
-    found = MetricReport(value, size, subject.reduction, tolerance, tuple(rows), room, ())
-    return MetricReport(value, size, subject.reduction, tolerance, tuple(rows), room, diagnose(found, subject))
+    found = MetricReport(
+        value, size, subject.reduction, tolerance, tuple(rows), room, (), (nans(predictions), nans(targets))
+    )
+    return replace(found, findings=diagnose(found, subject))
 
 
 def _subject(metric: Any, predictions: Any, targets: Any, reduction: str | None, batch_size: Any, ids: Any) -> Subject:
@@ -96,7 +99,7 @@ def _subject(metric: Any, predictions: Any, targets: Any, reduction: str | None,
     if ids is None:
         ids = np.arange(size)
     elif len(ids) != size:
-        raise UsageError(f"ids has {len(ids)} entries for {size} samples: give one for each")
+        raise UsageError(f"ids has {len(ids)} entries for {size} sample{'s' * (size != 1)}: give one for each")
     size_each = None if batch_size is None else whole("batch_size", batch_size, 1)
     return Subject(metric, reduction or ("own" if is_object else "mean"), size_each, predictions, targets, ids)
 
@@ -111,7 +114,7 @@ def _worlds(ranks: int | Sequence[int], size: int) -> list[int]:
         most = whole("ranks", ranks, 1)
         found = list(range(min(2, most), most + 1))
     if found[0] > size:
-        raise UsageError(f"ranks is {found[0]} for {size} samples: give at most one rank a sample")
+        raise UsageError(f"ranks is {found[0]} for {size} sample{'s' * (size != 1)}: give at most one rank a sample")
     return [count for count in found if count <= size]
 
 
@@ -126,7 +129,15 @@ def _reference(subject: Subject) -> float:
             f"the metric fails on all samples at once, without ranks: {type(error).__name__}: {first}"
         ) from error
     if math.isnan(value):
-        raise UsageError("the metric is nan over all samples: give predictions and targets for which it is a number")
+        held = [
+            f"{n} of {len(subject.targets)} {name}"
+            for name, n in (("predictions", nans(subject.predictions)), ("targets", nans(subject.targets)))
+            if n
+        ]
+        why = f" because {' and '.join(held)} hold NaN" if held else ""
+        raise UsageError(
+            f"the metric is nan over all samples{why}: give predictions and targets for which it is a number"
+        )
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,13 @@ def one_number(value: Any) -> float:
             return float(found.reshape(-1)[0])
     except (TypeError, ValueError):
         pass
-    text = repr(value)
+    shape = getattr(value, "shape", None) or ((len(value),) if isinstance(value, list | tuple) else ())
+    if math.prod(shape) > 1:
+        many = f"{math.prod(shape)} numbers" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
+        raise UsageError(
+            f"the metric gave {many}: the audit follows one; wrap it to give one of them, or their mean, and audit each"
+        )
+    text = " ".join(repr(value).split())
     raise UsageError(f"the metric gave {text[:60]}: it must give one number; wrap it so that it does")
 
 

@@ -76,6 +76,7 @@ class MetricReport:
         rows: every partition that was run.
         headroom: the metric's own running sums, and how far they are from where their type stops.
         findings: what is wrong or may go wrong, most serious first; empty: nothing was found.
+        nans: entries of the predictions, and of the targets, that hold a NaN.
     """
 
     value: float
@@ -85,6 +86,7 @@ class MetricReport:
     rows: tuple[Row, ...]
     headroom: tuple[Headroom, ...]
     findings: tuple[Finding, ...]
+    nans: tuple[int, int] = (0, 0)
 
     @property
     def ok(self) -> bool:
@@ -120,6 +122,8 @@ class MetricReport:
     def text(self) -> str:
         """The report in words: verdict, findings with their fixes, headroom."""
         lines = [self.summary()]
+        if any(self.nans):
+            lines.append(self._nans())
         lines += [f"{f.level}: {f.text} Fix: {f.fix}" for f in self.findings]
         for room in self.headroom:
             if room.samples_left > 2**40:  # more than anyone will count
@@ -131,6 +135,15 @@ class MetricReport:
         if not self.findings:
             lines.append("Nothing found.")
         return "\n".join(lines)
+
+    def _nans(self) -> str:
+        """How many, and what the metric makes of them: it is a number, or there would be no report."""
+        counts = zip(self.nans, ("predictions", "targets"), strict=True)
+        held = [f"{n} of {self.samples} {what}" for n, what in counts if n]
+        return (
+            f"note: {' and '.join(held)} hold NaN, and the metric is a number all the same: it leaves them out or "
+            "counts them as wrong (a comparison with NaN is false). Look where they come from."
+        )
 
     def __repr__(self) -> str:
         """The verdict and how many findings there are."""

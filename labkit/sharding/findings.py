@@ -74,6 +74,11 @@ def listed(values: object, most: int = 8) -> str:
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def every(number: int, noun: str) -> str:
+    """`Both ranks`, `All 3 ranks`."""
+    return f"Both {noun}s" if number == 2 else f"All {number} {noun}s"
+
+
 def count(number: int, noun: str) -> str:
     """`1 step`, `3 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

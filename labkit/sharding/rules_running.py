@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations, pairwise
 
-from labkit.sharding.findings import Finding, count, listed
+from labkit.sharding.findings import Finding, count, every, listed
 from labkit.sharding.ledger import Ledger, Stream, Trouble
 
 ORDER_LEAST = 8  # samples of a rank below which two shuffled epochs may be alike by chance
@@ -177,7 +177,7 @@ def _same_order(ledger: Ledger) -> Finding | None:
     )
     return Finding(
         "same-order",
-        f"All {ledger.epochs} epochs have the same shuffled order on every rank.",
+        f"{every(ledger.epochs, 'epoch')} have the same shuffled order on every rank.",
         evidence,
         f"{how}. If your job does, tell the audit: on_epoch=lambda loader, epoch: loader.sampler.set_epoch(epoch). "
         "An order that is fixed on purpose needs nothing.",

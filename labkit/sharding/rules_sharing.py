@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
-from labkit.sharding.findings import Finding, count, listed
+from labkit.sharding.findings import Finding, count, every, listed
 from labkit.sharding.ledger import Ledger
 
 TWICE_SLACK = (
@@ -149,7 +149,7 @@ def _every_rank(view: View) -> Finding | None:
     )
     return Finding(
         "every-rank-reads-all",
-        f"All {ranks} ranks read the same {count(len(view.union), 'sample')}: an epoch is {ranks} epochs long and "
+        f"{every(ranks, 'rank')} read the same {count(len(view.union), 'sample')}: an epoch is {ranks} epochs long and "
         "gradients of the ranks are alike.",
         (
             f"epoch {view.epoch}: {len(view.extras):,} of {len(view.extras) + len(view.union):,} reads are repeats",

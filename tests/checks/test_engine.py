@@ -10,7 +10,7 @@ import labkit
 from labkit.checks import card, engine, registry
 from labkit.checks.answer import LocalAnswer
 from labkit.checks.evidence import Fault, Rule, judged, over_inputs
-from labkit.checks.result import Evidence, NotAnswered, Result, Verdict
+from labkit.checks.result import Evidence, NotAnswered, Result, Verdict, points_of
 from labkit.course.progress import ProgressStore
 from labkit.errors import UsageError
 
@@ -52,6 +52,23 @@ def test_a_broken_check_never_blames_the_learner(exercise):
     assert result.verdict is Verdict.BROKEN
     assert "a fault of ours" in result.failure.seen
     assert "fault of labkit, not of your answer" in card.text(result)
+
+
+@pytest.mark.parametrize(
+    ("asks", "named", "footer"), [(False, "", " s; figures of"), (True, "cpu", " s on the CPU; figures of")]
+)
+def test_the_card_names_a_device_only_where_the_check_asked_for_one(exercise, monkeypatch, asks, named, footer):
+    def check(answer, context):
+        yield judged("held", None, held=context.device if asks else "")
+
+    monkeypatch.setenv("LABKIT_DEVICE", "cpu")
+    result = exercise(check)(0)
+    assert result.device == named
+    assert footer in card.text(result)
+
+
+def test_one_point_is_singular():
+    assert [points_of(0, 1), points_of(1, 1), points_of(2.5, 4)] == ["0 of 1 point", "1 of 1 point", "2.5 of 4 points"]
 
 
 def test_a_check_that_looks_at_nothing_is_broken(exercise):

@@ -61,8 +61,8 @@ def test_the_text_twin():
         == """\
 Next: pipeline.makespan in lab 01. Its card says what was seen and what to try.
 
-Lab 00  [####################]  1 of 1 passed, 1 of 1 points
-  ✔ start.practice     passed (your latest answer fails), 3 attempts, 1 of 1 points
+Lab 00  [####################]  1 of 1 passed, 1 of 1 point
+  ✔ start.practice     passed (your latest answer fails), 3 attempts, 1 of 1 point
 
 Lab 01  [--------------------]  0 of 3 passed, 0 of 7 points
   ✘ pipeline.makespan  failed, 2 attempts, 0 of 2 points

@@ -293,15 +293,21 @@ def test_traffic_of_rows_grows_and_of_numbers_does_not():
         (lambda: audit(5, [1], [1]), "metric is 5: give a callable"),
         (lambda: audit(accuracy, [1], [1], ranks=0), "ranks is 0"),
         (lambda: audit(accuracy, [1], [1], ranks=()), "ranks is empty"),
-        (lambda: audit(accuracy, [1], [1], ranks=(2,)), "ranks is 2 for 1 samples"),
+        (lambda: audit(accuracy, [1], [1], ranks=(2,)), "ranks is 2 for 1 sample:"),
         (lambda: audit(accuracy, [1], [1], reduction="max"), "reduction is 'max': give one of mean"),
         (lambda: audit(SumCount, [1], [1], reduction="mean"), "reduces itself; leave it out"),
         (lambda: audit(accuracy, [1], [1], batch_size=0), "batch_size is 0"),
-        (lambda: audit(accuracy, [1], [1], ids=[1, 2]), "ids has 2 entries for 1 samples"),
+        (lambda: audit(accuracy, [1], [1], ids=[1, 2]), "ids has 2 entries for 1 sample:"),
         (lambda: audit(accuracy, [1], [1], tolerance=float("nan")), "tolerance is nan"),
         (lambda: audit(lambda p, t: 1 / 0, [1], [1]), "fails on all samples at once.*ZeroDivisionError"),
         (lambda: audit(lambda p, t: {"a": 1}, [1], [1]), "the metric gave {'a': 1}: it must give one number"),
-        (lambda: audit(lambda p, t: math.nan, [1], [1]), "the metric is nan over all samples"),
+        (lambda: audit(lambda p, t: math.nan, [1], [1]), "the metric is nan over all samples: give"),
+        (
+            lambda: audit(lambda p, t: np.mean(p), [1.0, math.nan], [1, 2]),
+            "nan over all samples because 1 of 2 predictions hold NaN: give",
+        ),
+        (lambda: audit(lambda p, t: np.ones(3), [1], [1]), "the metric gave 3 numbers: the audit follows one"),
+        (lambda: audit(lambda p, t: np.ones((2, 2)), [1], [1]), r"gave numbers of shape \(2, 2\): the audit follows"),
         (lambda: measure_traffic(0), "samples is 0"),
     ],
 )
@@ -309,3 +315,15 @@ def test_bad_input_gets_one_line(call, message):
     with pytest.raises(UsageError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_predictions_that_are_nan_are_counted_in_one_line():
+    given = torch.tensor([1.0, math.nan, 1.0, 0.0, math.nan, 1.0])
+    found = audit(lambda p, t: (p == t).double().sum(), given, torch.ones(6), ranks=[2], reduction="gather")
+    assert found.nans == (2, 0)
+    assert found.value == 3
+    (line,) = [line for line in found.text().splitlines() if "NaN" in line]
+    assert line.startswith("note: 2 of 6 predictions hold NaN, and the metric is a number all the same")
+    clean = audit(lambda p, t: (p == t).double().sum(), torch.ones(6), torch.ones(6), ranks=[2], reduction="gather")
+    assert clean.nans == (0, 0)
+    assert "NaN" not in clean.text()
