@@ -162,6 +162,7 @@ def test_a_damaged_record_is_named_and_the_rest_is_read(format, part, tmp_path):
     with pytest.raises(ShardError, match=rf"shard-00001\.{format}, record 2 \(k08\): .*; samples\(skipped=\[\]\)") as e:
         list(packed.samples())
     assert (e.value.shard, e.value.record, e.value.key) == (packed.shards[1].name, 2, "k08")
+    assert str(pickle.loads(pickle.dumps(e.value))) == str(e.value)
     with pytest.raises(ShardError, match="record 2"):
         packed.read(8)
     assert packed.read(9) == items[9]

@@ -35,6 +35,10 @@ class ShardError(LabkitError):
         where = shard if record is None else f"{shard}, record {record} ({key})"
         super().__init__(f"{where}: {why}; samples(skipped=[]) reads the rest and lists what is lost")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it comes out of another process as it is."""
+        return ShardError, (self.shard, self.record, self.key, self.why)
+
 
 @dataclass(frozen=True)
 class Skipped:
