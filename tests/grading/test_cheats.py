@@ -43,9 +43,8 @@ def test_an_attack_gains_nothing(attack: Attack, place: Arena):
     result, usage = place.attack(attack)
     assert result.verdict in (Verdict.FAILED, Verdict.NOT_ANSWERED), result
     assert result.points == 0
-    last = result.evidence[-1]
-    assert re.search(attack.said, last.seen), (last, usage.output)
     if place.slots.report.way not in attack.open_in:
+        assert re.search(attack.said, result.evidence[-1].seen), (result.evidence[-1], usage.output)
         assert "ESCAPED" not in usage.output, usage.output
         after = place.outside()
         assert after == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import tempfile
 from dataclasses import dataclass
 
 from labkit.grading.confine import landlock, place, seccomp
@@ -81,6 +82,7 @@ def confine(way: Way, limits: Limits, folder: str, keep: tuple[int, ...], parent
             os.close(fd)
     os.environ.clear()
     os.environ.update(ENVIRON, TMPDIR=folder)
+    tempfile.tempdir = None  # the server's own is remembered there
     os.chdir(folder)
     if way.filter:
         seccomp.install(way.filter)

@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from typing import Any
 
 from labkit.grading.confine import escapes, landlock, place, seccomp, view
@@ -84,7 +85,7 @@ def _settle(name: str) -> Way:
         return Way(name)
     ports = landlock.only_ports(landlock.EPHEMERAL) if landlock.version() >= 4 else -1
     uid = place.outside_user() if os.geteuid() == 0 else 0
-    return Way(name, uid=uid, read=tuple(view.readable()), ports=ports, filter=seccomp.program())
+    return Way(name, uid=uid, read=tuple(view.readable()), ports=ports, filter=seccomp.program(shared=True))
 
 
 def _serve_all(control: Channel, way: Way) -> None:
@@ -131,6 +132,7 @@ class Server:
     def __init__(self, way: Way) -> None:
         self.way = way
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY) if way.namespaces else -1
+        self._since = time.time()
         self._others = all_others if way.namespaces else descendants
 
     def fork(self, limits: Limits, fds: list[int], folder: str, task: Any) -> int:
@@ -200,8 +202,31 @@ class Server:
         if self.way.namespaces:
             return
         shutil.rmtree(folder, ignore_errors=True)
-        if self.way.uid:
-            for entry in os.scandir("/dev/shm"):
+        uid = self.way.uid or os.getuid()
+        left = [entry for entry in os.scandir("/dev/shm") if _made_by(entry, uid, self._since)]
+        used = _used("/dev/shm/") if left else set()  # other slots' answers may share memory at this moment
+        for entry in left:
+            if entry.path not in used:
                 with contextlib.suppress(OSError):
-                    if entry.stat(follow_symlinks=False).st_uid == self.way.uid:
-                        os.unlink(entry.path)
+                    os.unlink(entry.path)
+
+
+def _made_by(entry: os.DirEntry[str], uid: int, since: float) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return found.st_uid == uid and found.st_ctime >= since and not entry.is_dir(follow_symlinks=False)
+
+
+def _used(below: str) -> set[str]:
+    """Paths below a directory that a process has mapped or open."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+                found |= {below + line.split(below, 1)[1].rstrip("\n") for line in file if below in line}
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return found

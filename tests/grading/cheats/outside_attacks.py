@@ -260,7 +260,7 @@ if any('hon' + 'est =' in ''.join(v[2]) for k, v in linecache.cache.items() if l
             "open('@CANARY@/gradebook.json', 'a').write('100'); print('ESCAPED')",
             "open('@CANARY@/new', 'w').close(); print('ESCAPED')",
             "os.unlink('@CANARY@/gradebook.json'); print('ESCAPED')",
-            "os.chmod('@CANARY@', 0); print('ESCAPED')",
+            "os.chmod('@CANARY@', 0); print('ESCAPED') if not os.stat('@CANARY@').st_mode & 0o777 else 0",
         ),
     ),
     harm(
