@@ -6,10 +6,10 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from labkit.checks.lab04_draws import JOBS, alike_in
-from labkit.checks.lab04_loaders import LOADERS, NOTHING, planted
 from labkit.checks.registry import Figures
 from labkit.sharding import Plan, plan, plan_dispatch, plan_distributed_sampler
+from labkit.sharding.planted import LOADERS, NOTHING, planted
+from labkit.sharding.planted_draws import JOBS, alike_in
 
 # sharding.set_epoch ------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit.checks import lab04_figures as own
-from labkit.checks.lab04_draws import alike_seen, draws
-from labkit.checks.lab04_loaders import NOTHING, mystery
+from labkit.sharding.planted import NOTHING, mystery
+from labkit.sharding.planted_draws import alike_seen, draws
 
 
 def orders_on_ranks(figures: Mapping[str, Any]) -> list[list[int]]:

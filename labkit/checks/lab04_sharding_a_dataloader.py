@@ -10,10 +10,10 @@ from labkit.checks import lab04_figures as own
 from labkit.checks import lab04_real as real
 from labkit.checks.answer import Answer
 from labkit.checks.evidence import Fault, judged, named_mistake, number, same
-from labkit.checks.lab04_loaders import NOTHING
 from labkit.checks.registry import Context, exercise
 from labkit.checks.result import Evidence
 from labkit.sharding import CAUSES
+from labkit.sharding.planted import NOTHING
 
 
 def _named(value: Any, names: Sequence[str], what: str) -> Fault | None:

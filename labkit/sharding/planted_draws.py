@@ -1,4 +1,4 @@
-"""Lab 04's jobs that draw random numbers on real ranks and workers. A number picks how a job seeds."""
+"""Jobs that draw random numbers on real ranks and workers. A number picks how a job seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lab 04's loaders with planted faults. A number picks fault and figures: a learner sees a number and a real run."""
+"""Loaders with planted faults, to be found. A number picks fault and figures: a learner sees it and a real run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from labkit.sharding.planted_draws import draws
+
+__all__ = ("LOADERS", "NOTHING", "Mystery", "Permuted", "Places", "draws", "mystery", "planted")
 
 NOTHING = "nothing"
 

@@ -1,18 +1,18 @@
-"""Lab 04's planted faults: what a number promises is what real ranks and workers show."""
+"""Planted faults: what a number promises is what real ranks and workers show."""
 
 from __future__ import annotations
 
 import pytest
 
-from labkit.checks.lab04_draws import JOBS, alike_in, alike_seen, draws
-from labkit.checks.lab04_loaders import LOADERS, NOTHING, mystery, planted
 from labkit.sharding import CAUSES, audit
+from labkit.sharding.planted import LOADERS, NOTHING, mystery, planted
+from labkit.sharding.planted_draws import JOBS, alike_in, alike_seen, draws
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", range(len(LOADERS)), ids=list(LOADERS))
-@pytest.mark.parametrize(("round_", "ranks"), [(1, 3), (2, 4), (7, 4), (40, 3)])
+@pytest.mark.parametrize(("round_", "ranks"), [(1, 3), (7, 4)])
 def test_an_audit_finds_what_is_planted_and_nothing_else(kind, round_, ranks):
     number = round_ * len(LOADERS) + kind
     promised = planted(number, ranks)
