@@ -77,6 +77,11 @@ def hash_evidence(answer: Answer, rng: random.Random) -> Iterator[Evidence]:
         ([["a", {"t": "x", "u": "yz"}]], [["a", {"t": "xy", "u": "z"}]], "y moves to the field before"),
         ([["a", {"t": "x", "u": "y"}]], [["a", {"t": "y", "u": "x"}]], "the contents of two fields change places"),
         ([["a", {"t": "xuy"}]], [["a", {"t": "x", "u": "y"}]], "one field becomes two"),
+        (
+            [["a", {"b": "c"}], ["d", {"e": "f", "g": "h"}]],
+            [["a", {"b": "c", "d": "e"}], ["f", {"g": "h"}]],
+            "d and e become a field of the sample before",
+        ),
         ([["a", {"t": "x,y"}]], [["a,x", {"t": "y"}]], "a comma stands in the content"),
         ([["a", {"t": "x\ny"}], ["b", {"t": ""}]], [["a", {"t": "x"}], ["y\nb", {"t": ""}]], "a line break moves"),
         ([["a", {"t": "x\0u\0y"}]], [["a", {"t": "x", "u": "y"}]], "a zero character stands in the content"),
@@ -84,7 +89,7 @@ def hash_evidence(answer: Answer, rng: random.Random) -> Iterator[Evidence]:
     yield _pairs(
         answer, "nothing moves to a neighbour unseen", moved,
         why="the pieces are joined without a mark that says where each ends, or with one that content may hold.",
-        next_step="put the length of every piece before it.",
+        next_step="put the length before every piece, and the number of fields before the fields.",
     )  # fmt: skip
 
 

@@ -171,7 +171,8 @@ class Shuffle:
 
     def text(self) -> str:
         """One line for people: quality and price together."""
-        return f"{self.name}: quality {self.quality:.2f}, {self.shard_reads:,} shard reads, {self.held:,} samples held"
+        held = f"{self.held:,} sample{'s' * (self.held != 1)} held"
+        return f"{self.name}: quality {self.quality:.2f}, {self.shard_reads:,} shard reads, {held}"
 
     def plot(self) -> Picture:
         """The order as a cloud of points: stored place against place in training."""

@@ -15,6 +15,7 @@ from labkit.errors import UsageError
 from labkit.inputs import flag, whole
 from labkit.pipeline.packing.cache import Cached, evict, storage_bytes, warm
 from labkit.pipeline.packing.counting import Reads
+from labkit.pipeline.packing.manifest import FORMATS
 from labkit.pipeline.packing.reading import Packed
 from labkit.pipeline.packing.sample import ContentHash
 
@@ -133,7 +134,8 @@ class Passes:
         import pandas as pd
 
         rows = []
-        for format, cold in dict.fromkeys((one.format, one.cold) for one in self.passes):
+        kinds = dict.fromkeys((one.format, one.cold) for one in self.passes)
+        for format, cold in sorted(kinds, key=lambda kind: (not kind[1], FORMATS.index(kind[0]))):
             mine = [one for one in self.passes if (one.format, one.cold) == (format, cold)]
             times = self.times(format, cold=cold)
             fetched = [one.fetched for one in mine if one.fetched is not None]
@@ -144,7 +146,7 @@ class Passes:
                 "ms, median": round(statistics.median(times), 1), "least": round(min(times), 1),
                 "most": round(max(times), 1), "passes": len(times),
             })  # fmt: skip
-        return pd.DataFrame(rows).sort_values("page cache", kind="stable", ignore_index=True)
+        return pd.DataFrame(rows)
 
     def plot(self) -> Picture:
         """Time of each pass, a dot a pass, cold and warm beside each other."""
