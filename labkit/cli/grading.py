@@ -45,6 +45,9 @@ def grade(
     scheduler: Annotated[
         str, typer.Option(metavar="ADDRESS", help="A dask scheduler, such as tcp://host:8786, whose workers judge.")
     ] = "",
+    gradebook: Annotated[
+        str, typer.Option(metavar="URL", help="nbgrader's gradebook that gets the marks too: sqlite:///gradebook.db.")
+    ] = "",
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Grade even where nothing here can confine an answer.")
     ] = False,
@@ -80,6 +83,11 @@ def grade(
         _warn(f"stopped; every mark made so far is kept in {out}: go on with --resume")
         return INTERRUPTED
     written = write(done, out)
+    if gradebook:
+        from labkit.grading.gradebook import write_gradebook
+
+        write_gradebook(done.marks, gradebook)
+        written.append("nbgrader's gradebook")
     if as_json:
         print(json.dumps(grading.summary(done)))
     else:

@@ -20,8 +20,9 @@ from labkit.grading import grade, journal  # noqa: E402
 FAKE = str(Path(__file__).with_name("fake_worker.py"))
 PRELOAD = f"""
 import sys
-from labkit.grading import crew
+from labkit.grading import cluster, crew
 crew.COMMAND = (sys.executable, {FAKE!r})
+cluster.judge_digest = lambda: "judge"
 """
 
 
@@ -31,6 +32,7 @@ def cluster(tmp_path, monkeypatch):
     (tmp_path / "seen").mkdir()
     monkeypatch.setenv("FAKE_WORKER", str(tmp_path / "seen"))
     monkeypatch.setenv("FAKE_WORKER_S", "0.03")
+    monkeypatch.setattr("labkit.grading.cluster.judge_digest", lambda: "judge")
     preload = tmp_path / "preload.py"
     preload.write_text(PRELOAD)
     with distributed.LocalCluster(

@@ -29,6 +29,7 @@ def _fake(tmp_path, monkeypatch):
     (tmp_path / "seen").mkdir()
     monkeypatch.setenv("FAKE_WORKER", str(tmp_path / "seen"))
     monkeypatch.setattr(crew, "COMMAND", (sys.executable, FAKE))
+    monkeypatch.setattr(grade, "judge_digest", lambda: "judge")  # whoever edits labkit meanwhile changes nothing here
 
 
 def class_of(directory: Path, answers: dict[str, str]) -> Path:
@@ -172,6 +173,7 @@ import sys
 from pathlib import Path
 from labkit.grading import crew, grade
 crew.COMMAND = (sys.executable, {fake!r})
+grade.judge_digest = lambda: "judge"
 grade.grade([Path({submissions!r})], Path({out!r}), labs=Path({labs!r}), key=b"k", workers=2, resume=True)
 """
 
