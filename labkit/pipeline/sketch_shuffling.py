@@ -100,22 +100,31 @@ def sketch_trade(pool: int, padding: float, correlation: float, limit: float) ->
 
 
 @or_nothing
-def sketch_break_even(read_text: float, tokenise: float, write_ids: float, read_ids: float, epochs: Any) -> Picture:
-    """Both totals over the epochs, and a person's number of epochs as a line."""
-    costs = Costs(read_text, tokenise, write_ids, read_ids)
-    said = f"from epoch {int(epochs)} on" if epochs != "never" else "never"
-    last = max(6, 2 * int(epochs)) if epochs != "never" else 20
-    shown = list(range(1, min(last, 80) + 1))
-    figure, axes = plain_axes("epochs", "ms for 1,000 texts, in all", f"You say: tokenising before pays {said}")
-    axes.plot(shown, [costs.on_the_fly(e) for e in shown], "^--", color=picture.RED, label="on the fly", markersize=4)
-    axes.plot(shown, [costs.before(e) for e in shown], "o-", color=picture.BLUE, label="before", markersize=4)
-    if epochs != "never":
-        axes.axvline(int(epochs), color="black", linestyle=(0, (4, 2)), label="your answer")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=9)
-    table = pd.DataFrame({"epochs": shown, "on the fly (ms)": [costs.on_the_fly(e) for e in shown],
-                          "before (ms)": [costs.before(e) for e in shown]})  # fmt: skip
-    return Picture(figure, f"Both totals over {len(shown)} epochs. You say: tokenising before pays {said}.", table)
+def sketch_break_even(costs: Mapping[str, Costs], answers: Mapping[str, Any]) -> Picture:
+    """For each store that a person has answered: both totals over the epochs, and their number of epochs as a line."""
+    given = {name: answer for name, answer in answers.items() if answer is not ...}
+    if not given:
+        raise NotImplementedError
+    figure = Figure(figsize=(9.6, 3.0), layout="constrained")
+    said, rows = [], []
+    for axes, (name, answer) in zip(figure.subplots(1, len(given), squeeze=False)[0], given.items(), strict=True):
+        epochs = None if answer == "never" else int(answer)
+        shown = range(1, min(max(6, 2 * (epochs or 10)), 80) + 1)
+        fly, before = [costs[name].on_the_fly(e) for e in shown], [costs[name].before(e) for e in shown]
+        axes.plot(shown, fly, "^--", color=picture.RED, label="on the fly", markersize=4)
+        axes.plot(shown, before, "o-", color=picture.BLUE, label="before", markersize=4)
+        if epochs is not None:
+            axes.axvline(epochs, color="black", linestyle=(0, (4, 2)), label="your answer")
+        said.append(f"{name} pays {'never' if epochs is None else f'from epoch {epochs} on'}")
+        axes.set_title(f"You say: {said[-1]}", fontsize=11, loc="left")
+        axes.set_xlabel("epochs")
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+        rows += [{"store": name, "epochs": e, "on the fly (ms)": a, "before (ms)": b}
+                 for e, a, b in zip(shown, fly, before, strict=True)]  # fmt: skip
+    figure.axes[0].set_ylabel("ms for 1,000 texts, in all")
+    figure.axes[0].legend(frameon=False, fontsize=9)
+    return Picture(figure, f"Both totals over the epochs. You say: {'; '.join(said)}.", pd.DataFrame(rows))
 
 
 @or_nothing

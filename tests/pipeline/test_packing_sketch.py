@@ -9,6 +9,7 @@ from labkit.pipeline import sketch_packing as packing
 from labkit.pipeline import sketch_shuffling as shuffling
 from labkit.pipeline.bucketing import bucketed, lognormal_lengths
 from labkit.pipeline.shuffling import shuffle_quality, two_stage
+from labkit.pipeline.tokenising import Costs
 from labkit.sketching import OPEN
 
 JOBS = {
@@ -40,7 +41,7 @@ def mine(shards, buffer, seed, epoch):
         lambda: shuffling.sketch_quality(stub, 4, 20),
         lambda: shuffling.sketch_buckets(stub, [3, 4], 2),
         lambda: shuffling.sketch_trade(..., ..., ..., 11),
-        lambda: shuffling.sketch_break_even(40, 100, 300, 20, epochs=...),
+        lambda: shuffling.sketch_break_even({}, {"narrow": ..., "wide": ...}),
         lambda: shuffling.sketch_text(..., {"where": ...}),
     ],
 )
@@ -85,7 +86,9 @@ def test_orders_and_batches_are_drawn_as_they_are():
 def test_numbers_and_words_are_drawn_as_they_are():
     assert "reads 15 samples again" in packing.sketch_access(20, 30, 35, 9000, 600, 15).alt
     assert "padding 12.5 % (limit 11 %) and correlation 0.3" in shuffling.sketch_trade(10, 12.5, 0.3, 11).alt
-    assert "pays from epoch 4 on" in shuffling.sketch_break_even(40, 100, 300, 20, epochs=4).alt
-    assert "pays never" in shuffling.sketch_break_even(40, 100, 300, 200, epochs="never").alt
+    stores = {"narrow": Costs(40, 100, 300, 20), "wide": Costs(40, 100, 300, 200)}
+    both = shuffling.sketch_break_even(stores, {"narrow": 4, "wide": "never"})
+    assert "narrow pays from epoch 4 on; wide pays never" in both.alt
+    assert "wide" not in shuffling.sketch_break_even(stores, {"narrow": 4, "wide": ...}).alt
     text = shuffling.sketch_text("one two three four five", {"where": "two three", "batch": "six", "next": False})
     assert text.alt == "Your text: 5 words; quoted in it: where."
