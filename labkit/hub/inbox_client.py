@@ -80,7 +80,7 @@ def _ask(method: str, path: str, body: bytes | None = None) -> Any:
     if not (inbox and token):
         raise UsageError("there is no class here: run this in a terminal or notebook of your server on the class's hub")
     request = urllib.request.Request(inbox + path, body, {"Authorization": f"token {token}"}, method=method)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=PATIENCE_S) as answer:
             return answer.read()
@@ -93,18 +93,11 @@ def _ask(method: str, path: str, body: bytes | None = None) -> Any:
         ) from None
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """A redirect leads to the log-in page: the token was not accepted."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Don't follow."""
-
-
 def _why(error: urllib.error.HTTPError) -> str:
     try:
         said = str(json.loads(error.read())["error"])
     except (ValueError, KeyError, TypeError, OSError):
         said = f"the class's inbox refused it: {error.code} {error.reason}"
-    if error.code in (301, 302, 303, 401) or (error.code == 403 and said == "Forbidden"):
+    if error.code == 403 and said in ("Forbidden", "the hub doesn't know this token (any more)"):
         return "the hub doesn't know this server's token any more: restart the server (File, Hub Control Panel)"
     return said

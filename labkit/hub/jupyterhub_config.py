@@ -73,6 +73,7 @@ link = {
 c.Spawner.default_url = f"/git-pull?{urlencode(link)}"
 environment = {
     "GIT_CONFIG_SYSTEM": str(place / "course" / "gitconfig"),  # git trusts the course although another account owns it
+    "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",  # `labkit` in a terminal
     "OMP_NUM_THREADS": "1",  # workers and ranks share the cores
     "JUPYTER_CONFIG_PATH": str(place / "course" / "jupyter"),  # no teacher's tools and no news in a learner's Lab
     "LABKIT_BOARD": f"http://127.0.0.1:{ports[2]}/services/board/",

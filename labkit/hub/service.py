@@ -23,6 +23,9 @@ MAX_BODY = 64 * 2**20
 """Bytes of one request; a service sets its own, lower limit on top."""
 
 
+UNKNOWN = "the hub doesn't know this token (any more)"
+
+
 class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]
     """A request of somebody the hub knows, by cookie (a page) or by token (a kernel, the command line)."""
 
@@ -42,6 +45,12 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]
     def teaches(self) -> bool:
         """Whether this person, through this token, has the service's right of a teacher."""
         return f"custom:{self.service}:teach" in self.current_user.get("scopes", ())
+
+    def get_login_url(self) -> str:
+        """Where a person logs in. A program that came with a token is told that the hub doesn't know it."""
+        if "Authorization" in self.request.headers:
+            self.refuse(403, UNKNOWN)
+        return str(super().get_login_url())
 
     def need_teacher(self) -> None:
         """403, and a line in the log, for anybody else."""
