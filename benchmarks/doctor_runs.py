@@ -63,8 +63,9 @@ def alone(work: Callable[..., Row], *args: Any, limit_s: float = LIMIT_S) -> Row
     try:
         if here.poll(limit_s):
             row: Row = here.recv()
+            process.join(5)
         else:
-            row = {"failed": f"no answer within {limit_s:.0f} s"}
+            row = {"failed": f"no answer within {limit_s:.3g} s"}
     except EOFError:
         row = {"failed": "the process died"}
     finally:
@@ -81,7 +82,6 @@ def _answer(pipe: Any, work: Callable[..., Row], args: tuple[Any, ...]) -> None:
 
 
 def _end(process: Any) -> None:
-    process.join(5)
     try:
         family = psutil.Process(process.pid).children(recursive=True) if process.is_alive() else []
     except psutil.NoSuchProcess:
