@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +29,19 @@ def test_ids_are_work_and_stable():
     assert found["bytes of ids, 2 each"] * 4 == found["bytes of ids, 8 each"]
     with pytest.raises(UsageError, match="texts is 0"):
         measured_sizes(0, 3)
+
+
+def test_scratch_goes_where_one_may_write(monkeypatch):
+    from labkit.pipeline.packing import fresh, scratch
+
+    with scratch() as folder:
+        assert folder.startswith("/var/tmp/" if os.access("/var/tmp", os.W_OK) else tempfile.gettempdir())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    elsewhere = scratch()
+    assert elsewhere.name.startswith(tempfile.gettempdir())
+    assert fresh(elsewhere) == fresh(elsewhere)
+    fresh(elsewhere).mkdir()
+    assert fresh(elsewhere).name == "1"
 
 
 @pytest.mark.slow

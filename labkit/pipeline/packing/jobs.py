@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import random
 import tempfile
 from collections.abc import Sequence
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
-    """A directory for packs, removed with its last reference. On a disk where there is one: memory can't be cold."""
-    return tempfile.TemporaryDirectory(prefix="labkit-", dir="/var/tmp" if Path("/var/tmp").is_dir() else None)
+    """A directory for packs, removed with its last reference. On a disk where we may write: memory can't be cold."""
+    disk = "/var/tmp"
+    return tempfile.TemporaryDirectory(prefix="labkit-", dir=disk if os.access(disk, os.W_OK | os.X_OK) else None)
 
 
 def fresh(folder: tempfile.TemporaryDirectory[str]) -> Path:
