@@ -8,7 +8,7 @@ import signal
 import tempfile
 from dataclasses import dataclass
 
-from labkit.grading.confine import landlock, place, seccomp
+from labkit.grading.confine import landlock, place, seccomp, view
 from labkit.grading.confine import syscalls as sys_
 from labkit.grading.confine.limits import Limits
 from labkit.ranks.tree import close_all_but, die_with
@@ -74,7 +74,8 @@ def confine(way: Way, limits: Limits, folder: str, keep: tuple[int, ...], parent
     if way.name != "none":
         write = [folder, "/dev/shm", "/dev/null", "/dev/zero", "/dev/full"]
         if landlock.version() or not way.namespaces:
-            rules.append(landlock.rules([*way.read, "/proc", "/dev"] if way.read else ["/"], write))
+            read, listed = ([*way.read, "/proc", "/dev"], [str(view.PACKAGE)]) if way.read else (["/"], [])
+            rules.append(landlock.rules(read, write, listed))
         _drop(way)
         sys_.prctl(sys_.PR_SET_NO_NEW_PRIVS, 1)
         for fd in rules:
@@ -82,6 +83,10 @@ def confine(way: Way, limits: Limits, folder: str, keep: tuple[int, ...], parent
             os.close(fd)
     os.environ.clear()
     os.environ.update(ENVIRON, TMPDIR=folder)
+    if way.read:  # a new interpreter looks for labkit in directories that it may list: the package's own isn't one
+        os.mkdir(packages := os.path.join(folder, ".packages"))
+        os.symlink(view.PACKAGE, os.path.join(packages, view.PACKAGE.name))
+        os.environ["PYTHONPATH"] = packages
     tempfile.tempdir = None  # the server's own is remembered there
     os.chdir(folder)
     if way.filter:

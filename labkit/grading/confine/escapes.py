@@ -190,7 +190,7 @@ ATTEMPTS: dict[str, Callable[[_Outside], object]] = {
     "signal the server": _signal,
     "see other processes": lambda outside: _others(),
     "inherit descriptors": lambda outside: len(os.listdir("/proc/self/fd")) > 5,  # 0, 1, 2, its pipe, this listing
-    "inherit the environment": lambda outside: set(os.environ) - {*ENVIRON, "TMPDIR"},
+    "inherit the environment": lambda outside: set(os.environ) - {*ENVIRON, "TMPDIR", "PYTHONPATH"},
     "keep privileges": _privileges,
     "become root": _become_root,
     "use more than its limits": _limits,

@@ -9,6 +9,7 @@ import struct
 from labkit.grading.confine.syscalls import syscall
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_REFER = 1 << 13
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}  # file rights known, by version
 _BIND_TCP, _CONNECT_TCP = 1, 2
@@ -27,8 +28,10 @@ def version() -> int:
         return 0
 
 
-def rules(read: list[str], write: list[str]) -> int:
+def rules(read: list[str], write: list[str], listed: list[str]) -> int:
     """A rule set, as a descriptor: `read` may be read and run, `write` written too, nothing else.
+
+    listed: directories whose names may be seen, and the names below them; their files stay closed.
 
     Signals and abstract sockets of processes outside are closed too, where the kernel can (version 6).
     OSError where it has no Landlock.
@@ -38,7 +41,7 @@ def rules(read: list[str], write: list[str]) -> int:
     scopes = _ABSTRACT_SOCKETS | _SIGNALS if known >= 6 else 0
     fields = [rights, 0, scopes][: 3 if known >= 6 else 2 if known >= 4 else 1]
     fd = _create(fields)
-    for allowed, paths in ((READ, read), (rights, write)):
+    for allowed, paths in ((READ, read), (rights, write), (_READ_DIR, listed)):
         for path in paths:
             _allow(fd, path, allowed & rights)
     return fd
@@ -46,7 +49,9 @@ def rules(read: list[str], write: list[str]) -> int:
 
 def only_ports(ports: range) -> int:
     """A rule set, as a descriptor: of TCP, "any free port" may be bound, and `ports` bound and connected to."""
-    fd = _create([0, _BIND_TCP | _CONNECT_TCP])
+    # Every rule set denies to move files between directories, unless it allows that itself; the other one decides.
+    fd = _create([_REFER, _BIND_TCP | _CONNECT_TCP])
+    _allow(fd, "/", _REFER)
     for port, rights in ((0, _BIND_TCP), *((port, _BIND_TCP | _CONNECT_TCP) for port in ports)):
         syscall("landlock_add_rule", fd, _PORT, struct.pack("QQ", rights, port), 0)
     return fd
