@@ -150,8 +150,10 @@ def _write(fd: int, reply: list[Any]) -> None:
     sys.stdout.flush()
     try:
         frame = wire.pack(reply)
-    except wire.NotOnTheWire as error:
-        frame = wire.pack(["fault", True, f"a result of {error}", "a result that can be handed over", "return less."])
+    except (wire.NotOnTheWire, ValueError, TypeError, RecursionError, MemoryError) as error:
+        told = " ".join(str(error).split())[:200]  # a number of thousands of digits is a ValueError
+        expected = "a result that can be handed over as text"
+        frame = wire.pack(["fault", True, f"a result that can't be handed over: {told}", expected, "return less."])
     view = memoryview(frame)
     while view:
         view = view[os.write(fd, view) :]
