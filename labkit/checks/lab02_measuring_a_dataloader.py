@@ -182,10 +182,11 @@ def fix(answer: Answer, context: Context) -> Iterator[Evidence]:
     shares = [max(epoch.share for epoch in run) for run in runs]
     predicted = own.predicted_share(figures["job"], workers, factor)
     fault = None
-    if min(shares) > own.SHARE:
+    if min(shares) > own.SHARE or predicted > own.SHARE:
+        tries = f"{len(runs)} real run{'s' * (len(runs) > 1)}"
         fault = Fault(
-            f"{min(shares):.1%} of the time after the first batch, at best of {len(runs)} real runs",
-            f"at most {own.SHARE:.0%}",
+            f"{min(shares):.1%} of the time after the first batch at best of {tries}; by prediction {predicted:.1%}",
+            f"at most {own.SHARE:.0%}, in a real run and by the line: a machine that slows the step down hides waits",
             _why(figures, workers, predicted),
             "probe the loader with these settings and look at the longest `prepare` and the waits behind it."
             if predicted > own.SHARE / 2

@@ -19,8 +19,8 @@ def replayed(measure: Measure) -> Callable[..., dict[str, Any]]:
     real True it runs on a real DataLoader with one worker process, and on the machine's clock.
 
     The result holds `pairs`, what `measure` returned; `began`, when an iterator was asked for; `asked`, `got`,
-    `stepped`, `free`, when each batch was asked for, was there, its step returned, and the device was found idle; and
-    `end`, the end of the run. All in ms from its start.
+    `stepped`, `free`, when each batch was asked for, was there, its step returned, and the device was found idle;
+    `device`, when it worked on each batch; and `end`, the end of the run. All in ms from its start.
     """
 
     def run(prepare: list[float], train: list[float], start: float, real: bool) -> dict[str, Any]:
@@ -66,7 +66,9 @@ def _replay(measure: Measure, prepare: list[float], train: list[float], start: f
 
     def step(batch: int) -> None:
         clock.now += LAUNCH
-        clock.busy_until = max(clock.busy_until, clock.now) + next(left) - LAUNCH
+        begun = max(clock.busy_until, clock.now - LAUNCH)
+        clock.busy_until = begun + next(left)
+        seen.device.append((begun, clock.busy_until))
         seen.stepped.append(clock.now)
 
     def synchronise() -> None:
@@ -98,7 +100,9 @@ def _real(measure: Measure, prepare: list[float], train: list[float]) -> dict[st
             return len(prepare)
 
     def step(batch: Any) -> None:  # a device that works by itself: only the end of its work is noted
-        busy[0] = max(busy[0], seen.now()) + next(left)
+        begun = max(busy[0], seen.now())
+        busy[0] = begun + next(left)
+        seen.device.append((begun, busy[0]))
         seen.stepped.append(seen.now())
 
     def synchronise() -> None:
@@ -118,6 +122,7 @@ class _Seen:
         self.got: list[float] = []
         self.stepped: list[float] = []
         self.free: list[float] = []
+        self.device: list[tuple[float, float]] = []
 
     def begin(self) -> None:
         self.began.append(self.now())
@@ -145,6 +150,7 @@ class _Seen:
             "got": self.got,
             "stepped": self.stepped,
             "free": self.free,
+            "device": self.device,
             "end": end,
         }
 

@@ -22,20 +22,20 @@ LIMIT = 0.05
 
 @or_nothing
 def sketch_pairs(replayed: Callable[..., Mapping[str, Any]]) -> Picture:
-    """A person's (wait, train) pairs of a real run, laid end to end below what stamps around their loop say."""
+    """A person's (wait, train) pairs of a real run, laid end to end below what the device did meanwhile."""
     batches = 12
     run = replayed([14.0] * batches, [10.0] * batches, 0.0, True)
-    stamped: list[tuple[Any, ...]] = []
+    device: list[tuple[Any, ...]] = []
     before = 0.0
-    for got, free in zip(run["got"], run["free"], strict=False):
-        stamped += [(before, got, _wait(got - before), "wait"), (got, max(got, free), "", "train")]
-        before = max(got, free)
+    for i, (begin, end) in enumerate(run["device"]):
+        device += [(before, begin, _wait(begin - before), "wait"), (begin, end, str(i), "train")]
+        before = end
     yours: list[tuple[Any, ...]] = []
     now = 0.0
     for i, (wait, train) in enumerate(run["pairs"]):
         yours += [(now, now + wait, _wait(wait), "wait"), (now + wait, now + wait + train, str(i), "train")]
         now += wait + train
-    lanes: list[Lane] = [("stamps around your loop", stamped), ("your pairs", yours)]
+    lanes: list[Lane] = [("the device", device), ("your pairs", yours)]
     alt = (
         f"A real run of {batches} batches took {run['end']:.4g} ms; your {len(run['pairs'])} pairs make {now:.4g}. "
         f"Your waits in ms: {', '.join(f'{wait:.3g}' for wait, _ in run['pairs'])}."
@@ -44,7 +44,7 @@ def sketch_pairs(replayed: Callable[..., Mapping[str, Any]]) -> Picture:
 
 
 def _wait(wait: float) -> tuple[str, str]:
-    return f"wait {wait:.2g}", f"{wait:.2g}"
+    return f"wait {wait:.3g}", f"{wait:.2g}" if wait < 10 else f"{wait:.0f}"
 
 
 @or_nothing
