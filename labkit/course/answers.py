@@ -68,7 +68,7 @@ def extract(source: str | Path | Lab, pristine: Lab) -> Extraction:
         except UsageError as error:
             notes.append(f"{error}; it is left out")
             continue
-        target = _target(cell, expected)
+        target = answer_target(cell, expected)
         joins, before = target is not None and target == before, target
         if target is None:
             continue
@@ -92,7 +92,7 @@ def extract(source: str | Path | Lab, pristine: Lab) -> Extraction:
     return Extraction(name, answers, missing, tuple(notes), expected)
 
 
-def _target(cell: Cell, expected: Mapping[str, tuple[str, ...]]) -> str | None:
+def answer_target(cell: Cell, expected: Mapping[str, tuple[str, ...]]) -> str | None:
     """The id of the pristine answer cell that this cell is, or None."""
     nbgrader = cell.metadata.get("nbgrader")
     grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
