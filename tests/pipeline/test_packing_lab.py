@@ -44,6 +44,22 @@ def test_scratch_goes_where_one_may_write(monkeypatch):
     assert fresh(elsewhere).name == "1"
 
 
+def test_scratch_removes_what_a_killed_process_left(monkeypatch, tmp_path):
+    from labkit.pipeline.packing import scratch
+
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gone, mine, young, other = (tmp_path / f"labkit-packs-{name}" for name in ("99999999-a", f"{os.getpid()}-b",
+                                                                                "99999999-c", "notes"))  # fmt: skip
+    for path in (gone, mine, young, other):
+        path.mkdir()
+        (path / "x").write_bytes(b"x")
+        if path is not young:
+            os.utime(path, (1, 1))
+    with scratch():
+        assert [path.exists() for path in (gone, mine, young, other)] == [False, True, True, True]
+
+
 @pytest.mark.slow
 def test_padded_batches_of_a_real_loader_are_those_that_were_planned():
     from labkit.pipeline.bucketing_drawing import draw_run

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
 import random
+import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from labkit.errors import UsageError
 from labkit.inputs import whole
@@ -24,10 +29,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_PREFIX, _OLD = "labkit-packs-", 1800  # seconds: younger ones may be of a process that we can't see
+
+
 def scratch() -> tempfile.TemporaryDirectory[str]:
-    """A directory for packs, removed with its last reference. On a disk where we may write: memory can't be cold."""
-    disk = "/var/tmp"
-    return tempfile.TemporaryDirectory(prefix="labkit-", dir=disk if os.access(disk, os.W_OK | os.X_OK) else None)
+    """A directory for packs, removed with its last reference. On a disk where we may write: memory can't be cold.
+
+    A kernel that is killed removes nothing, so what earlier processes of the same user left is removed here.
+    """
+    place = "/var/tmp" if os.access("/var/tmp", os.W_OK | os.X_OK) else tempfile.gettempdir()
+    for left in Path(place).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError, ValueError):
+            owner = int(left.name.removeprefix(_PREFIX).partition("-")[0])
+            told = left.stat()
+            if told.st_uid == os.getuid() and time.time() - told.st_mtime > _OLD and not psutil.pid_exists(owner):
+                shutil.rmtree(left)
+    return tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", dir=place)
 
 
 def fresh(folder: tempfile.TemporaryDirectory[str]) -> Path:
