@@ -46,7 +46,7 @@ def release(
     if zip_file is not None:
         write_zip(zipped(made.files, when), zip_file)
     write_directory(made.files, out, when)
-    looked = f"none of {made.secrets} statements of the answers is in it" if found else "no answers here to look for"
+    looked = f"none of {made.secrets} right answers is in it" if found else "no answers here to look for"
     if as_json:
         said = {"out": str(out), "zip": zip_file and str(zip_file), "labs": [lab.number for lab in made.labs]}
         print(json.dumps({**said, "files": list(made.files), "answers_looked_for": made.secrets}))

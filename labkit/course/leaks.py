@@ -1,6 +1,7 @@
 """Whether text holds an answer: the right ones beside the tests, statement by statement.
 
-A released lab is blank, so no statement of a right answer may stand anywhere in it: not in a cell, a hint, an output.
+A released lab is blank, so all statements of a right answer may not stand in it together, in cells, hints or outputs.
+A hint may well show one of three.
 """
 
 from __future__ import annotations
@@ -18,22 +19,21 @@ from labkit.course.notebook import Lab
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One statement of a right answer that the lab's stub doesn't hold.
+class Secret:
+    """A right answer, as far as the lab's stub doesn't hold it.
 
-    exercise: its id. answer: the answer's name. text: the statement as written.
+    exercise: its id. answer: the answer's name. statements: as written, without imports.
     """
 
     exercise: str
     answer: str
-    text: str
+    statements: tuple[str, ...]
 
 
-def statements(lab: Lab, answers: Path) -> list[Statement]:
+def secrets(lab: Lab, answers: Path) -> list[Secret]:
     """What must not be given away of a lab.
 
-    answers: the directory with a directory of answer files a lab, tests/answers. Imports and what the stub holds are
-    no secret. UsageError where an answer file can't be read.
+    answers: the directory with a directory of answer files a lab, tests/answers. UsageError where one can't be read.
     """
     known = {exercise.id for exercise in lab.exercises}
     found = []
@@ -42,8 +42,8 @@ def statements(lab: Lab, answers: Path) -> list[Statement]:
             if answer.right and answer.exercise in known:
                 for cell, source in answer.sources.items():
                     stub = squeezed(lab.cell(cell).source)
-                    parts = (part for part in _parts(source) if squeezed(part) not in stub)
-                    found += [Statement(answer.exercise, answer.name, part) for part in parts]
+                    parts = tuple(part for part in _parts(source) if squeezed(part) not in stub)
+                    found += [Secret(answer.exercise, answer.name, parts)] if parts else []
     return found
 
 
@@ -58,8 +58,8 @@ def _parts(source: str) -> Iterator[str]:
             yield ast.get_source_segment(source, node) or ""
 
 
-def leaks(files: Mapping[str, bytes], secret: list[Statement]) -> list[str]:
-    """Where the files hold a statement of an answer, a line each. Files that aren't text are not looked into.
+def leaks(files: Mapping[str, bytes], secret: list[Secret]) -> list[str]:
+    """Where a file holds a whole answer, a line each. Files that aren't text are not looked into.
 
     files: path -> content; a notebook's strings are looked through one by one, as they read, not as JSON writes them.
     """
@@ -70,11 +70,11 @@ def leaks(files: Mapping[str, bytes], secret: list[Statement]) -> list[str]:
             texts = list(_strings(json.loads(text))) if name.endswith(".ipynb") else [text]
         except ValueError:
             continue
-        squeezed_texts = [squeezed(one) for one in texts]
-        for statement in secret:
-            if any(squeezed(statement.text) in one for one in squeezed_texts):
-                shown = " ".join(statement.text.split())[:60]
-                found.append(f"{name} holds {shown!r}, of the answer {statement.answer!r} to {statement.exercise}")
+        held = "\0".join(map(squeezed, texts))
+        for one in secret:
+            if all(squeezed(statement) in held for statement in one.statements):
+                shown = " ".join(one.statements[-1].split())[:60]
+                found.append(f"{name} holds {shown!r}, of the answer {one.answer!r} to {one.exercise}")
     return found
 
 

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from labkit.course.leaks import leaks, statements
+from labkit.course.leaks import leaks, secrets
 from labkit.course.lint import lint
 from labkit.course.notebook import Lab, dumps, load
 from labkit.course.release_texts import environment_text, readme_text, requirements_text
+from labkit.course.updating_match import edition_of
 from labkit.errors import LabkitError, UsageError
 from labkit.resume.atomic_file import write_atomic
 
@@ -43,7 +45,7 @@ class Bundle:
 
     files: path with / -> content, in the order of the paths; MANIFEST is one of them.
     labs: the labs in it.
-    secrets: statements of right answers that were looked for; 0 where no answers were at hand.
+    secrets: right answers that were looked for; 0 where no answers were at hand.
     """
 
     files: dict[str, bytes]
@@ -70,7 +72,7 @@ def bundle(
     """
     labs = tuple(load(path) for path in _chosen(course, numbers))
     found = [str(finding) for lab in labs for finding in lint(lab.path)]
-    files = {f"{LABS}/{lab.path.name}": dumps(lab.notebook()).encode() for lab in labs}
+    files = {f"{LABS}/{lab.path.name}": dumps(_marked(lab)).encode() for lab in labs}
     for lab in labs:
         beside, missing = _beside(lab, course)
         files |= beside
@@ -84,7 +86,7 @@ def bundle(
         "environment.yml": environment_text().encode(),
         **{f"wheels/{name}": content for name, content in wheels},
     }
-    secret = [] if answers is None else [one for lab in labs for one in statements(lab, answers)]
+    secret = [] if answers is None else [one for lab in labs for one in secrets(lab, answers)]
     found += leaks(files, secret)
     if found:
         raise Refused("\n".join(found))
@@ -101,6 +103,13 @@ def _chosen(course: Path, numbers: Sequence[str]) -> list[Path]:
     if unknown is not None:
         raise UsageError(f"no lab {unknown!r}: the labs are {', '.join(path.name[:2] for path in every)}")
     return sorted({names[number] for number in numbers})
+
+
+def _marked(lab: Lab) -> dict[str, Any]:
+    """The notebook, with a note of what is the lab's in it: `labkit update` then knows what a learner added."""
+    notebook = lab.notebook()
+    notebook["metadata"] = {**notebook["metadata"], "labkit": {"cells": edition_of(lab)}}
+    return notebook
 
 
 def _beside(lab: Lab, course: Path) -> tuple[dict[str, bytes], list[str]]:
