@@ -20,8 +20,9 @@ def shell(title: str, prefix: str, who: str, body: Iterable[str], *, about: str 
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{text(title)}</title>\n<link rel="stylesheet" href="{text(prefix)}static/page.css">\n'
         f'<script src="{text(prefix)}static/board.js" defer></script>\n</head>\n<body>\n<main>\n'
-        f'<h1>{text(title)}</h1>\n<p class="faint">You are {text(who)}. What stands here was reported by the checks in'
-        " the labs as they ran; marks come from the grader.</p>\n" + "\n".join(body) + "\n</main>\n</body>\n</html>\n"
+        f'<h1>{text(title)}</h1>\n<p class="faint">You are {text(who)}. {text(about)}</p>\n'
+        + "\n".join(body)
+        + "\n</main>\n</body>\n</html>\n"
     )
 
 

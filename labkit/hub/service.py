@@ -111,7 +111,7 @@ def serve(name: str, routes: Sequence[tuple[Any, ...]], **settings: Any) -> None
 
 async def _serve(application: Application, port: int, name: str) -> None:
     server = HTTPServer(application, max_body_size=MAX_BODY, max_buffer_size=MAX_BODY, xheaders=True)
-    server.listen(port, "127.0.0.1")
+    server.listen(port, os.environ.get("LABKIT_LISTEN", "127.0.0.1"))  # in a pod: 0.0.0.0, the proxy is in another
     app_log.info("%s listens on port %d", name, port)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
