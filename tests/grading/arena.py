@@ -65,7 +65,7 @@ class Arena:
         """What must not change: files, shared memory, processes, callers at the door."""
         return {
             "files": fingerprint(self.canary),
-            "shared memory": sorted(n for n in os.listdir("/dev/shm") if self.name in n or "labkit-left" in n),
+            "shared memory": sorted(n for n in os.listdir("/dev/shm") if self.name in n),
             "processes": sorted(child.pid for child in psutil.Process().children(recursive=True)),
             "calls": self.calls(),
             "package": (ROOT / "labkit" / "__init__.py").stat().st_mtime_ns,

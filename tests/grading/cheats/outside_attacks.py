@@ -49,7 +49,9 @@ ATTACKS = [
 import os, labkit
 for root, _, names in os.walk(os.path.dirname(labkit.__file__)):
     for name in names:
-        if name.startswith(('lab01_figures', 'lab01_pipeline')): print('ESCAPED', root, name)
+        if name.startswith(('lab01_figures', 'lab01_pipeline')):
+            try: print('ESCAPED', name, len(open(os.path.join(root, name), 'rb').read()))
+            except OSError: pass
 """,
     ),
     secret(
