@@ -181,11 +181,13 @@ class Server:
 
     def end(self, pid: int) -> tuple[int, float]:
         """Kill a child and all that it started; its wait status and processor time in seconds."""
+        if not self.way.namespaces:
+            _stop_all()
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)  # the first of its PID namespace: the kernel ends all others with it
         _, status, used = os.wait4(pid, 0)
         if not self.way.namespaces:
-            tree.end_all()
+            tree.end_all(within=60.0)
         return status, used.ru_utime + used.ru_stime
 
     def folder(self) -> str:
@@ -209,6 +211,16 @@ class Server:
             if entry.path not in used:
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
+
+
+def _stop_all() -> None:
+    """Stop every process below this one, until none is new: a fork bomb grows faster than it can be killed."""
+    stopped: set[int] = set()
+    while new := set(descendants()) - stopped:
+        for pid in new:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= new
 
 
 def _made_by(entry: os.DirEntry[str], uid: int, since: float) -> bool:
