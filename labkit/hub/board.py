@@ -148,22 +148,22 @@ def _own_body(board: Board, name: str) -> str:
     return board_pages.learner_body(board.people().get(name, {}), exercises(), datetime.now(UTC))
 
 
+def routes() -> list[tuple[Any, ...]]:
+    """Paths below the service's prefix."""
+    style = Path(labkit.grading.__file__).parent
+    return [
+        (r"", Front),
+        (r"part", Part),
+        (r"(part/|)learner/([^/]+)", Learner),
+        (r"api/results", Results),
+        (r"static/(page\.css)", StaticFileHandler, {"path": str(style)}),
+        (r"static/(board\.js)", StaticFileHandler, {"path": str(Path(__file__).parent)}),
+    ]
+
+
 def main() -> None:
     """Run the service; everything it needs is in its environment."""
-    board = Board(Path(os.environ["LABKIT_CLASSROOM"]))
-    style = Path(labkit.grading.__file__).parent
-    serve(
-        "board",
-        [
-            (r"", Front),
-            (r"part", Part),
-            (r"(part/|)learner/([^/]+)", Learner),
-            (r"api/results", Results),
-            (r"static/(page\.css)", StaticFileHandler, {"path": str(style)}),
-            (r"static/(board\.js)", StaticFileHandler, {"path": str(Path(__file__).parent)}),
-        ],
-        board=board,
-    )
+    serve("board", routes(), board=Board(Path(os.environ["LABKIT_CLASSROOM"])))
 
 
 if __name__ == "__main__":
