@@ -32,6 +32,8 @@ def rows(mark: Mark) -> list[tuple[str, str]]:
         return [("What happened", BROKEN)]
     if mark.result.verdict is Verdict.PASSED or item is None:
         return []
+    if mark.result.verdict is Verdict.NOT_ANSWERED:
+        return [("Seen", shortened(item.seen)), ("Try next", item.next_step)]
     named = [
         ("Asked", item.claim),
         ("Seen", item.seen),

@@ -168,6 +168,22 @@ def test_one_grader_at_a_time(tmp_path):
         journal.Journal(tmp_path)
 
 
+def test_a_mark_counts_only_when_it_is_on_the_disk(tmp_path, monkeypatch):
+    submissions = class_of(tmp_path / "class", {"ada": "right"})
+    marks = run(submissions, tmp_path / "out").marks
+    with journal.Journal(tmp_path) as book:
+        synced = []
+
+        def fsync(handle):
+            synced.append((tmp_path / journal.NAME).read_bytes().count(b"\n"))
+            assert not book.marks, "not before"
+
+        monkeypatch.setattr(journal.os, "fsync", fsync)
+        book.add(marks)
+        assert synced == [len(marks)], "all lines were written, then synced"
+        assert len(book.marks) == len(marks)
+
+
 SCRIPT = """
 import sys
 from pathlib import Path
