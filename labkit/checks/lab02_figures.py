@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.checks.lab02_recorded import CONTROLS
+from labkit.checks.lab02_shown import REMEDIES, control_rows
 from labkit.checks.registry import Figures
 from labkit.pipeline.line import simulate
 from labkit.pipeline.measured_draws import far_times, planted_of
@@ -49,17 +50,10 @@ def passes_of(rng: random.Random) -> tuple[list[float], list[float], list[float]
 # measure.cached_control --------------------------------------------------------------------------------------------
 
 PARTS = ("waiting", "contention", "copies")
-REMEDIES = {"waiting": "more workers", "contention": "fewer workers", "copies": "fewer bytes"}
-"""What lowers the largest part."""
 
 
 def _draw_control(rng: random.Random) -> dict[str, Any]:
     return {"run": rng.randrange(len(CONTROLS)), "batches": rng.randint(17, 26)}
-
-
-def control_rows(figures: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The recorded times that the learner sees."""
-    return {name: times[: figures["batches"]] for name, times in CONTROLS[figures["run"]].items()}
 
 
 def control_parts(rows: Mapping[str, Sequence[float]], first: int = 1) -> dict[str, float]:

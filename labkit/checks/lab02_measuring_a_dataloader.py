@@ -10,6 +10,7 @@ from labkit.checks.answer import Answer
 from labkit.checks.evidence import Fault, judged, named_mistake, number
 from labkit.checks.explained import self_assessed
 from labkit.checks.lab02_builds import debt_evidence, pair_evidence
+from labkit.checks.lab02_shown import REMEDIES, RUBRIC
 from labkit.checks.registry import Context, exercise
 from labkit.checks.result import Evidence
 from labkit.checks.shapes import choices_fault, numbers_fault, wrong_ones
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 
 TRIES = 4
 """A real run is repeated this often before its waits count against anybody: another program may have the cores."""
-
-RUBRIC = {
-    "first": "say what is measured before anything is changed: waits and steps apart, the device waited for",
-    "bound": "say how a run without the loader (cached batches) bounds what can be gained",
-    "cause": "name a suspected cause and the one measurement that would tell it from another",
-    "change": "give a setting or a change that follows from that cause, and the gain expected of it",
-    "stop": "say when to stop: what would show that the loader isn't what keeps the GPU at 60 %",
-}
 
 
 @exercise("measure.fetch_wait", lab="02", title="A stopwatch for both sides", kind="build", points=3, minutes=9)
@@ -59,7 +52,7 @@ def cached_control(answer: Answer, context: Context) -> Iterator[Evidence]:
     value, figures = answer.value(), context.figures
     fault = numbers_fault(value.get("parts") if type(value) is dict else value, own.PARTS)
     yield judged("ms a batch for each part", fault)
-    yield judged("a remedy", choices_fault(value, ("remedy",), tuple(own.REMEDIES.values())))
+    yield judged("a remedy", choices_fault(value, ("remedy",), tuple(REMEDIES.values())))
 
     parts, truth = value["parts"], own.control_truth(figures)
     whole, mine = sum(truth["parts"].values()), sum(parts[name] for name in own.PARTS)
@@ -88,7 +81,7 @@ def cached_control(answer: Answer, context: Context) -> Iterator[Evidence]:
     )
     fault = None
     if value["remedy"] != truth["remedy"]:
-        part = next(name for name, remedy in own.REMEDIES.items() if remedy == value["remedy"])
+        part = next(name for name, remedy in REMEDIES.items() if remedy == value["remedy"])
         fault = Fault(
             f"{value['remedy']}: that lowers the {part}, {truth['parts'][part]:.3g} of {whole:.3g} ms a batch",
             "what lowers the largest part",

@@ -7,6 +7,7 @@ import pytest
 from labkit.checks import lab02_figures as own
 from labkit.checks.lab02_recorded import CONTROLS
 from labkit.checks.lab02_replay import exact_pairs
+from labkit.checks.lab02_shown import control_rows
 from labkit.errors import UsageError
 from labkit.pipeline import CAUSES, simulate
 from labkit.pipeline.measured_draws import PLANTS, planted_of
@@ -16,7 +17,7 @@ from labkit.pipeline.planted import KINDS
 @pytest.mark.parametrize("run", range(len(CONTROLS)))
 @pytest.mark.parametrize("batches", [17, 21, 26])
 def test_in_each_recorded_run_one_part_stands_out(run, batches):
-    parts = own.control_parts(own.control_rows({"run": run, "batches": batches}))
+    parts = own.control_parts(control_rows({"run": run, "batches": batches}))
     second, first = sorted(parts.values())[-2:]
     assert first > 1.3 * second
 

@@ -1,13 +1,11 @@
 """measure.fix"""
 
 # %% right: reference
-from labkit.checks.lab02_figures import fitting
-
-workers, factor = fitting(mine)[0]
-settings = {"num_workers": workers, "prefetch_factor": factor, "persistent_workers": True}
-
-# %% right: as far ahead as the memory allows
 settings = {"num_workers": mine.cores, "prefetch_factor": mine.memory // mine.cores, "persistent_workers": True}
+
+# %% right: the largest product that fits
+ahead = max(f for f in range(1, mine.memory + 1) if f * mine.cores <= mine.memory)
+settings = dict(persistent_workers=True, num_workers=mine.cores, prefetch_factor=ahead)
 
 # %% wrong: torch's own prefetch_factor -> card: ready when it comes
 settings = {"num_workers": mine.cores, "prefetch_factor": 2, "persistent_workers": True}
