@@ -1,8 +1,9 @@
 """A class graded: `labkit grade` on 60 submissions of lab 01, 20 of labs 05 and 07 each, against nbgrader autograde.
 
 nbgrader takes a quarter of an hour for that class, so it gets three submissions of each lab (one right, one mixed, one
-wrong), and its time is scaled by lab. A submission whose kernel dies it gives up, early; that counts for it. It runs in one process, so its own imports count once. The last row is the
-limit: what checks and answers take themselves, one after the other, without any grader.
+hostile), and its time is scaled by lab. It runs in one process, so its own imports count once; where a kernel dies it
+gives that submission up early, which counts for it. The last row is the limit: what checks and answers take themselves,
+one after the other, without any grader.
 """
 
 from __future__ import annotations

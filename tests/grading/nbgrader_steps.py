@@ -1,6 +1,7 @@
 """Run nbgrader's command line several times in this one process: its imports and its start cost 2 s each time.
 
-Standard input: a JSON list of steps, {"cwd": directory, "env": {...}, "words": [...]}. The first that fails ends it.
+Standard input: a JSON list of steps, {"cwd": directory, "env": {...}, "words": [...]}. The first that fails ends it,
+unless it has "go_on": true (autograde gives up on a submission whose kernel dies).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def main() -> None:
         os.environ.update(step["env"])
         app = NbGraderApp()
         app.initialize(step["words"])
-        with contextlib.suppress(NoStart):  # how the outer command says that a subcommand has run
+        passed_over = (NoStart, SystemExit) if step.get("go_on") else (NoStart,)
+        with contextlib.suppress(*passed_over):  # NoStart: how the outer command says that a subcommand has run
             app.start()  # exits with another status than 0 where it fails
         for one in (app, app.subapp):
             if isinstance(one, Application):
