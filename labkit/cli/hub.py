@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 from pathlib import Path
@@ -30,7 +31,10 @@ def hub(
         bool, typer.Option("--shared", help="Without root, to try it out: one account, one password, no walls.")
     ] = False,
     key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the course key; else LABKIT_COURSE_KEY.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File with the course key; else LABKIT_COURSE_KEY, else DIR/course.key, made here."
+        ),
     ] = None,
     fork_kernels: Annotated[bool, typer.Option("--fork-kernels/--ordinary-kernels", help="How kernels start.")] = True,
 ) -> int:
@@ -38,6 +42,7 @@ def hub(
 
     The names are needed once; later starts find them in DIR. Ctrl-C ends the hub and its servers; all files stay.
     """
+    from labkit.course.variants import learner_key
     from labkit.hub import accounts, course_copy, preflight, running
     from labkit.hub.classroom import FILE, Classroom, names
 
@@ -61,7 +66,7 @@ def hub(
             place, kept.learners, kept.teachers, host, port, kept.accounts, kept.memory_mib, kept.processes,
             kept.cull_minutes, fork_kernels,
         )  # fmt: skip
-    secret = _key(key)
+    secret = _key(key, place)
     proxy = preflight.check(classroom, secret)
     course_copy.publish(_bundle(), place)
     place.chmod(0o711)
@@ -70,7 +75,7 @@ def hub(
     if own:
         accounts.ensure(classroom.everybody, place)
     password = "" if own else accounts.password()
-    extra = {"LABKIT_COURSE_KEY": secret.decode()}
+    extra = {"LABKIT_COURSE_KEY": learner_key(secret).decode()}
     signal.signal(signal.SIGTERM, _stop)
     with running.hub(classroom, proxy, password=password, extra=extra) as process:
         where = f"each has a password in {place / accounts.PASSWORDS}" if own else f"everybody's password is {password}"
@@ -85,10 +90,18 @@ def _stop(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _key(file: Path | None) -> bytes:
+def _key(file: Path | None, place: Path) -> bytes:
+    """The key given; else the classroom's own, a teacher's key, made at the first start."""
     from labkit.cli.grading import course_key
+    from labkit.course.variants import TEACHER
+    from labkit.resume.atomic_file import write_atomic
 
-    return course_key(file)
+    if file is not None or "LABKIT_COURSE_KEY" in os.environ:
+        return course_key(file)
+    own = place / "course.key"
+    if not own.exists():
+        write_atomic(own, f"{TEACHER}{secrets.token_hex(24)}\n".encode())
+    return course_key(own)
 
 
 def _bundle() -> dict[str, bytes]:

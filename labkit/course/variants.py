@@ -16,6 +16,10 @@ from labkit.errors import UsageError
 PUBLIC_KEY = "labkit-public-course-key"
 """The course key where none is set. Everyone knows it: it makes figures differ, it keeps nothing secret."""
 
+TEACHER = "teacher:"
+"""A key that begins so stays with the teacher: figures come from what `learner_key` derives from it, a grader's hidden
+inputs from the key itself, which nobody who knows the derived one can compute."""
+
 LONGEST = 256
 """Characters in a learner's name, a key or an exercise id: longer ones are a mistake (a file's content, a token)."""
 
@@ -44,6 +48,13 @@ def course_key() -> bytes:
     return _plain("LABKIT_COURSE_KEY", os.environ.get("LABKIT_COURSE_KEY", PUBLIC_KEY)).encode()
 
 
+def learner_key(key: bytes) -> bytes:
+    """The course key that learners' machines get: of a teacher's key a derived one, any other key itself."""
+    if not key.startswith(TEACHER.encode()):
+        return key
+    return hmac.new(key, b"labkit learner key", hashlib.sha256).hexdigest().encode()
+
+
 _at_the_keyboard = learner  # `seed` has an argument of the same name
 
 
@@ -62,6 +73,8 @@ def seed(exercise: str, *, learner: str | None = None, key: bytes | None = None,
     secret = course_key() if key is None else key
     if not isinstance(secret, bytes) or not 0 < len(secret) <= LONGEST:
         raise UsageError(f"the course key must be 1 to {LONGEST} bytes")  # the key itself is never shown
+    if purpose == "figures":
+        secret = learner_key(secret)
     person = _at_the_keyboard() if learner is None else learner
     message = b""
     for name, part in (("learner", person), ("exercise", exercise), ("purpose", purpose)):

@@ -35,6 +35,20 @@ def test_a_seed_never_changes(exercise, learner, key, purpose, expected):
     assert variants.seed(exercise, learner=learner, key=key, purpose=purpose) == expected
 
 
+def test_a_teachers_key_draws_the_learners_figures_and_hides_the_inputs():
+    teacher = b"teacher:0123456789abcdef"
+    given = variants.learner_key(teacher)
+    assert teacher not in given
+    figures, inputs = (
+        {variants.seed("pipeline.waits", learner="ada", key=key, purpose=purpose) for key in (teacher, given)}
+        for purpose in ("figures", "inputs")
+    )
+    assert len(figures) == 1
+    assert len(inputs) == 2
+    assert variants.learner_key(given) == given
+    assert variants.learner_key(b"class of 2026") == b"class of 2026"
+
+
 def test_a_restart_and_another_hash_seed_change_nothing():
     code = "from labkit.course import variants; print(variants.seed('pipeline.makespan'))"
     seen = {
