@@ -5,8 +5,9 @@ const live = document.getElementById("live");
 let shown = live ? live.dataset.version : "";
 async function refresh() {
   try {
-    const answer = await fetch(live.dataset.source, { headers: { "X-Shown": shown }, credentials: "same-origin" });
-    if (answer.redirected || answer.status === 401 || answer.status === 403) {
+    const headers = { "X-Shown": shown, "X-XSRFToken": live.dataset.key };
+    const answer = await fetch(live.dataset.source, { headers, credentials: "same-origin", redirect: "manual" });
+    if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) {
       say("You are logged out: load this page again.");
       return;
     }

@@ -40,9 +40,10 @@ class _BoardHandler(Handler):
 
     def fragment(self, source: str, body: str) -> str:
         """The part of a page that board.js keeps up to date."""
+        key = self.xsrf_token.decode()  # JupyterHub takes a script's cookie only with it
         return (
-            f'<p id="connection" role="status"></p>'
-            f'<div id="live" data-source="{source}" data-version="{self.board.version}">{body}</div>'
+            f'<p id="connection" role="status"></p><div id="live" data-source="{source}" data-key="{key}"'
+            f' data-version="{self.board.version}">{body}</div>'
         )
 
     def changed(self) -> bool:
