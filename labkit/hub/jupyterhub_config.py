@@ -34,7 +34,7 @@ c.ConfigurableHTTPProxy.pid_file = str(place / "proxy.pid")
 c.JupyterHub.db_url = f"sqlite:///{place}/jupyterhub.sqlite"
 c.JupyterHub.cookie_secret_file = str(place / "cookie_secret")
 c.JupyterHub.cleanup_servers = True  # a hub that ends takes its learners' servers along; files stay
-c.JupyterHub.concurrent_spawn_limit = 4  # more at once make all of them slow on two cores
+c.JupyterHub.concurrent_spawn_limit = 0  # no limit: a class comes at once, and whoever is over one gets an error page
 
 # Who may come in. Nobody who isn't named here.
 c.Authenticator.allowed_users = set(classroom.everybody)
