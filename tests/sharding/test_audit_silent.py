@@ -130,7 +130,7 @@ RIGHT = {
     "a part by rank": (lambda r, p: DataLoader(Subset(Things(), range(r, 48, p)), 3, shuffle=True), {}),
     "a list cut by rank": (lambda r, p: DataLoader([float(i) for i in range(48)][r::p], 3, shuffle=True), {}),
     "unpadded, last batches of unequal size": (lambda r, p: DataLoader(Things(46), 4, sampler=range(r, 46, p)), {}),
-    "drop_last, shuffled": (lambda r, p: sampled(Things(53), r, p, drop_last=True), EPOCHS),
+    "drop_last, shuffled": (lambda r, p: sampled(Things(53), r, p, drop_last=True), {"ranks": 4, **EPOCHS}),
     "with replacement": (lambda: DataLoader(Things(), 3, sampler=WeightedRandomSampler([1.0] * 48, 12)), {}),
     "whole batches at once": (lambda r, p: sampled(Many(), r, p, num_workers=1), EPOCHS),
     "a table read by lists of places": (
