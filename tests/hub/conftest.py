@@ -56,6 +56,7 @@ class Room:
     port: int
     names: dict[str, str]
     process: subprocess.Popen[bytes] | None = None
+    key: str = "the key of this class"
     log: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,8 +76,9 @@ class Room:
         said = self.place.with_suffix(".said")
         with said.open("wb") as out:
             self.process = subprocess.Popen(
-                nobody.command(words, drop=False), stdout=out, stderr=out, cwd=ROOT, start_new_session=True
-            )
+                nobody.command(words, drop=False), stdout=out, stderr=out, cwd=ROOT, start_new_session=True,
+                env={**os.environ, "LABKIT_COURSE_KEY": self.key},
+            )  # fmt: skip
         deadline = time.monotonic() + 120
         while b"is open at" not in said.read_bytes():
             assert self.process.poll() is None, said.read_text()
