@@ -8,6 +8,7 @@ from functools import lru_cache
 from labkit.checks.engine import context, evaluate
 from labkit.checks.registry import Context, find
 from labkit.checks.result import Evidence, Result, Verdict
+from labkit.errors import LabkitError
 from labkit.grading.confine.limits import LimitHit, Limits, Program, Usage
 from labkit.grading.confine.slots import Slots
 
@@ -34,7 +35,7 @@ def judge_and_measure(program: Program, slots: Slots, key: bytes, limits: Limits
 
     key: the course key, from which figures and hidden inputs are drawn. It stays in this process.
     An answer that hit a limit, died or lied to the grader has failed, whatever the check made of it before.
-    Raises UsageError where the lab has no such exercise or answer cell.
+    Raises UsageError where the lab has no such exercise or answer cell; LabkitError where the slot's server ended.
     """
     exercise = find(program.exercise)
     figures = _context(program.exercise, program.learner, key).figures
@@ -43,6 +44,8 @@ def judge_and_measure(program: Program, slots: Slots, key: bytes, limits: Limits
     with slots.answer(program, limits) as answer:
         result = evaluate(program.exercise, answer, learner=program.learner, key=key)
         hit = answer.hit
+    if hit is not None and hit.what == "lost":  # no fault of the answer's that we know of: no verdict either
+        raise LabkitError(f"{program.exercise}: {hit.text}")
     return (result if hit is None else stopped(result, hit)), answer.usage
 
 

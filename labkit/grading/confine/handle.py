@@ -216,7 +216,7 @@ class ConfinedAnswer:
         if received is None:
             with contextlib.suppress(OSError):  # a server that doesn't answer is not used again
                 self._control.sock.shutdown(socket.SHUT_RDWR)
-            self.hit = self.hit or LimitHit("death", "the grading server ended while it ran: grade it again")
+            self.hit = self.hit or LimitHit("lost", "the grading server ended while it ran: grade it again")
             raise self.hit
         message = received[0]
         self.usage.cpu_s, self.usage.peak_mib = message["cpu_s"], message["peak_mib"]

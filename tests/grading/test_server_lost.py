@@ -1,0 +1,40 @@
+"""A grading server that ends while an answer runs is no fault of the answer's: no verdict, and the next try works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import answerbook
+import psutil
+import pytest
+from arena import KEY
+
+from labkit.errors import LabkitError
+from labkit.grading.confine import Program, Slots
+from labkit.grading.judging import judge
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the confinement is Linux's")]
+
+
+def test_a_lost_server_gives_no_verdict():
+    sources = {"pipeline-steady-state-answer": "import time\ndef ms_per_batch(*_):\n    time.sleep(5)"}
+    waits = Program(answerbook.lab("01").path, "pipeline.steady_state", sources, "ada")
+    right = next(a for a in answerbook.answers("01") if a.right and a.exercise == "pipeline.steady_state")
+
+    def kill() -> None:
+        time.sleep(0.5)
+        for server in psutil.Process().children():
+            os.kill(server.pid, signal.SIGKILL)
+
+    with Slots(1) as slots:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with pytest.raises(LabkitError, match="server ended"):
+            judge(waits, slots, KEY)
+        killer.join()
+        again = Program(answerbook.lab("01").path, right.exercise, right.sources, "ada")
+        assert judge(again, slots, KEY).verdict == "passed"
