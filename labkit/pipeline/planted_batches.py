@@ -90,11 +90,11 @@ def slow_collate(draw: Draw, seed: int) -> Workload:
         what, remedy = "Sentences padded token by token", "pad lists, then make one tensor"
         ms = cost(dataset, size, pad_by_hand)
     else:
-        size = draw.size(2000)
-        batches = draw.batches(2400 / (size * 0.008))
+        size = draw.size(6000)
+        batches = draw.batches(1600 / (size * 0.001))
         rows = torch.rand(batches * size, draw.size(12))
         ms = cost(Rows(rows), size, default_collate)
-        make = partial(loader, batch_size=size, workers=workers, shuffle=True)
+        make = partial(loader, batch_size=size, workers=workers)
         faulty, fixed = partial(make, Rows(rows)), partial(make, IndexedRows(rows), collate_fn=as_is)
         what, remedy = f"{size} rows fetched one by one and stacked", "index all rows of a batch at once"
     step = Step(ms / workers * draw.between(0.2, 0.6), seed=seed)

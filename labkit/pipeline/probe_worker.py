@@ -68,6 +68,7 @@ class Log:
         self.mark = 0.0
         self.io = _open("/proc/self/io")
         self.schedule = _open("/proc/self/schedstat")
+        self.asked, self.disk = (0.0, 0.0) if self.io is not None else (-1.0, -1.0)
 
     def put(self, kind: int, how: int, index: int, *numbers: float) -> None:
         """Write one record down."""
@@ -83,6 +84,7 @@ class Log:
 
         def fetched(index: Any) -> Any:
             self.mark = 0.0
+            before = self._read()
             delay, cpu, own, start = self._delay(), time.process_time(), time.thread_time(), time.perf_counter()
             how = FAILED
             try:
@@ -96,9 +98,10 @@ class Log:
                 end = time.perf_counter()
                 own, cpu = time.thread_time() - own, time.process_time() - cpu
                 delay = max(0.0, self._delay() - delay)
+                self._add(before)
                 switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
                 moments = start, self.mark or end, end
-                self.put(FETCH, how, self.fetches, *moments, cpu, own, delay, switches, *self._read())
+                self.put(FETCH, how, self.fetches, *moments, cpu, own, delay, switches, self.asked, self.disk)
                 self.fetches += 1
                 if self.fetches in _LOOKS:
                     self.look()
@@ -122,6 +125,12 @@ class Log:
     def _delay(self) -> float:
         """Seconds that this process's first thread, which prepares, has so far been kept waiting for a core."""
         return 0.0 if self.schedule is None else int(os.pread(self.schedule, 100, 0).split()[1]) / 1e9
+
+    def _add(self, before: tuple[float, float]) -> None:
+        """Count what was read since `before`: within fetches alone, since a worker's queue of indices is read too."""
+        if self.io is not None:
+            asked, disk = self._read()
+            self.asked, self.disk = self.asked + asked - before[0], self.disk + disk - before[1]
 
     def _read(self) -> tuple[float, float]:
         """Bytes that this process has asked for so far, and those that came from the disk; -1 where nobody counts."""
