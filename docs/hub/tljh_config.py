@@ -15,9 +15,11 @@ belongs to root with mode 0711; `labkit release --out` fills the repository that
 from pathlib import Path
 from urllib.parse import urlencode
 
+from labkit.course.variants import learner_key
+
 PLACE = "/srv/class"
 COURSE = "https://git.example/labkit-course"  # a released bundle in a repository that servers can reach
-KEY = Path("/root/course.key").read_text().strip()
+KEY = learner_key(Path("/root/course.key").read_bytes().strip()).decode()  # the key itself stays with the teacher
 BOARD, INBOX = "http://127.0.0.1:10101", "http://127.0.0.1:10102"
 LEARNERS, TEACHERS = ["ada", "bob"], ["tess"]
 
