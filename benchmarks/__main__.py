@@ -1,6 +1,6 @@
 """Run every `bench_*.py` (or those named), print one table, write results/<topic>.json and RESULTS.md.
 
-`python -m benchmarks doctor ...` is a command of its own: see `benchmarks/doctor.py`.
+`python -m benchmarks doctor ...` and `python -m benchmarks classroom ...` are commands of their own: see their files.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ def main(chosen: list[str]) -> int:
         from benchmarks import doctor
 
         return doctor.main(chosen[1:])
+    if chosen[:1] == ["classroom"]:
+        from benchmarks import classroom
+
+        return classroom.main(chosen[1:])
     topics = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
     if unknown := [name for name in chosen if name not in topics]:
         print(f"no benchmark called {unknown[0]!r}: choose from {', '.join(topics)}", file=sys.stderr)
