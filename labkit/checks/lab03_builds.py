@@ -175,7 +175,7 @@ def _each_once(out: list[tuple[Any, int, Any]], seed: int) -> Evidence:
             why = "what is still in the buffer when the last shard ends belongs to the epoch." if lost else ""
             next_step = "empty the buffer after the loop." if lost else "a sample that comes out must leave the buffer."
             return judged(claim, Fault(seen, "each sample once", why, next_step), given)
-    return judged(claim, None, f"{len(out)} inputs", "held on each")
+    return judged(claim, None, f"{len(out)} input{'s' * (len(out) != 1)}", "held on each")
 
 
 def _shards_stay(answer: Answer, seed: int) -> Evidence:

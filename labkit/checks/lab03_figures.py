@@ -195,8 +195,9 @@ def trade_of(figures: Mapping[str, Any], pool: int, *, mixed: bool = False) -> T
 
 
 def least_pool(figures: Mapping[str, Any]) -> int:
-    """The smallest of POOLS whose padding is within the limit."""
-    return next(pool for pool in POOLS if 100 * trade_of(figures, pool).padding <= figures["padding_at_most"])
+    """The smallest of POOLS whose padding is within the limit; where none is, twice the largest."""
+    fits = (pool for pool in POOLS if 100 * trade_of(figures, pool).padding <= figures["padding_at_most"])
+    return next(fits, 2 * POOLS[-1])
 
 
 def trade_truth(figures: Mapping[str, Any]) -> dict[str, Any]:

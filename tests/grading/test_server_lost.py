@@ -21,16 +21,19 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 
 
 def test_a_lost_server_gives_no_verdict():
-    sources = {"pipeline-steady-state-answer": "import time\ndef ms_per_batch(*_):\n    time.sleep(5)"}
+    sources = {"pipeline-steady-state-answer": "import time\ndef ms_per_batch(*_):\n    time.sleep(9)"}
     waits = Program(answerbook.lab("01").path, "pipeline.steady_state", sources, "ada")
     right = next(a for a in answerbook.answers("01") if a.right and a.exercise == "pipeline.steady_state")
 
     def kill() -> None:
-        time.sleep(0.5)
-        for server in psutil.Process().children():
+        while len(me.children(recursive=True)) <= before:  # the answer has not begun
+            time.sleep(0.02)
+        for server in me.children():
             os.kill(server.pid, signal.SIGKILL)
 
+    me = psutil.Process()
     with Slots(1) as slots:
+        before = len(me.children(recursive=True))
         killer = threading.Thread(target=kill)
         killer.start()
         with pytest.raises(LabkitError, match="server ended"):
