@@ -204,3 +204,13 @@ def test_a_run_that_fails_dies_or_hangs_gives_a_row():
 def test_todo_takes_kinds_in_turns():
     assert doctor.todo(["a", "b"], 2, 5) == [("a", 5), ("b", 5), ("a", 6), ("b", 6)]
     assert len([pair for pair in doctor.todo(["a", "makespan"], 1, 0) if pair[0] == "makespan"]) >= 40
+
+
+def test_a_run_counts_only_between_two_idle_moments(monkeypatch):
+    moments = iter([0.0, 1.5, 0.0, 0.0])  # idle, busy afterwards; idle both times
+    monkeypatch.setattr(doctor, "others", lambda: next(moments))
+    monkeypatch.setattr(doctor, "one", lambda what, seed, gain: {"what": what, "seed": seed})
+    assert doctor.undisturbed("healthy", 3, gain=False) == {"what": "healthy", "seed": 3, "again": 1}
+    monkeypatch.setattr(doctor, "others", lambda: 1.5)
+    monkeypatch.setattr(doctor.time, "sleep", lambda seconds: None)
+    assert doctor.undisturbed("healthy", 3, gain=False) is None
