@@ -28,10 +28,11 @@ class Stream(IterableDataset[torch.Tensor]):
 
 
 def healthy(draw: Draw, seed: int) -> Workload:
-    """The seed picks the shape: spare workers, rows in memory, a stream, no workers and none needed."""
-    shape = (_spare_workers, _rows_in_memory, _stream, _no_workers)[seed % 4]
+    """The seed picks the shape: spare workers, rows in memory, a stream, no workers and none needed, a real step."""
+    shape = _real_step if seed % 8 == 4 else (_spare_workers, _rows_in_memory, _stream, _no_workers)[seed % 4]
     make, step, note, sizes = shape(draw, seed)
-    return Workload("healthy", make, step, make, f"{note} {STEP} Nothing to remedy.", sizes=sizes)
+    stands = "" if shape is _real_step else f" {STEP}"
+    return Workload("healthy", make, step, make, f"{note}{stands} Nothing to remedy.", sizes=sizes)
 
 
 def _spare_workers(draw: Draw, seed: int) -> Any:
@@ -53,6 +54,36 @@ def _rows_in_memory(draw: Draw, seed: int) -> Any:
         step,
         "Rows of a tensor in memory, 1 worker.",
         {"batches": batches, "batch size": size, "train ms": step.ms},
+    )
+
+
+class Training:
+    """A real step on the CPU: forward, backward and update of a small network, `times` over."""
+
+    def __init__(self, columns: int, times: int) -> None:
+        self.net = torch.nn.Sequential(torch.nn.Linear(columns, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=1e-4)
+        self.times = times
+
+    def __call__(self, batch: list[torch.Tensor]) -> None:
+        """Train on the batch."""
+        for _ in range(self.times):
+            self.optimizer.zero_grad()
+            self.net(batch[0]).square().mean().backward()
+            self.optimizer.step()
+
+
+def _real_step(draw: Draw, seed: int) -> Any:
+    size, columns = draw.size(64), draw.size(256)
+    batches, times = draw.batches(90), draw.size(10)
+    dataset = TensorDataset(torch.rand(batches * size, columns), torch.arange(batches * size))
+    make = partial(loader, dataset, batch_size=size, workers=1, shuffle=True)
+    sizes = {"batches": batches, "batch size": size, "updates": times}
+    return (
+        make,
+        Training(columns, times),
+        "Rows of a tensor in memory, and a network that is trained on the CPU.",
+        sizes,
     )
 
 

@@ -71,7 +71,7 @@ def test_scans_stand_where_they_should_and_cost_many_photographs():
     assert job.make_fixed().dataset is loader.dataset
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_healthy_shapes_deliver_every_sample(seed):
     job = planted("healthy", seed=seed, scale=0.1)
     loader = job.make_loader()
@@ -80,6 +80,15 @@ def test_healthy_shapes_deliver_every_sample(seed):
     finally:
         end(loader)
     assert rows == job.sizes["batches"] * job.sizes["batch size"]
+
+
+def test_a_real_step_trains():
+    job = planted("healthy", seed=4, scale=0.1)
+    weights = [p.detach().clone() for p in job.step.net.parameters()]
+    loader = job.make_loader()
+    job.step(loader.collate_fn([loader.dataset[i] for i in range(loader.batch_size)]))
+    assert not any(torch.equal(a, b) for a, b in zip(weights, job.step.net.parameters(), strict=True))
+    assert "sleep" not in job.note
 
 
 def test_sizes_follow_from_the_seed():
