@@ -97,8 +97,13 @@ def _own_namespaces(limits: Limits) -> None:
     """Mounts, network and System V objects that end with this process."""
     sys_.unshare(sys_.NEW_NS | sys_.NEW_NET | sys_.NEW_IPC)
     options = f"size={int(limits.files_mib * 1024)}k,nr_inodes={INODES},mode=1777"
+    covered = [(path, os.open(path, os.O_PATH)) for path in view.below_tmp()]
     for where in ("/tmp", "/dev/shm"):
         sys_.mount("tmpfs", where, "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, options)
+    for path, fd in covered:  # an environment that lies below /tmp stays in view, read-only as before
+        os.makedirs(path)
+        sys_.bind(f"/proc/self/fd/{fd}", path)
+        os.close(fd)
     sys_.mount("proc", "/proc", "proc", sys_.MS_NOSUID | sys_.MS_NODEV)
     sys_.loopback_up()
 

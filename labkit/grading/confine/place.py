@@ -68,6 +68,10 @@ def build_root() -> None:
     shown = [*view.programs(), *view.small_files()]
     base = next(b for b in BASES if os.path.isdir(b) and not any((p + "/").startswith(b + "/") for p in shown))
     sys_.mount("tmpfs", base, "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, f"size={ROOT_MIB}m,mode=755")
+    for name in ("proc", "tmp", "dev/shm"):
+        os.makedirs(f"{base}/{name}", exist_ok=True)
+    # The server's own, for what libraries write when they are imported; every child gets another one.
+    sys_.mount("tmpfs", f"{base}/tmp", "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, "size=16m,mode=755")
     for path in shown:
         _show(path, base)
     for path in view.devices():
@@ -75,10 +79,6 @@ def build_root() -> None:
         sys_.bind(path, base + path, devices=True)
     for checks in sorted({str(view.CHECKS), os.path.realpath(view.CHECKS)}):
         _replace(checks, base)
-    for name in ("proc", "tmp", "dev/shm"):
-        os.makedirs(f"{base}/{name}", exist_ok=True)
-    # The server's own, for what libraries write when they are imported; every child gets another one.
-    sys_.mount("tmpfs", f"{base}/tmp", "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, "size=16m,mode=700")
     _file(f"{base}/etc/passwd", f"root:x:0:0::/:/bin/false\nlearner:x:{LEARNER}:{LEARNER}::/tmp:/bin/sh\n")
     _file(f"{base}/etc/group", f"root:x:0:\nlearner:x:{LEARNER}:\n")
     _file(f"{base}/etc/hosts", "127.0.0.1 localhost labkit\n::1 localhost\n")

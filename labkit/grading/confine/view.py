@@ -42,6 +42,12 @@ def programs() -> list[str]:
     return [place for place in below if os.path.exists(place)]
 
 
+@functools.cache
+def below_tmp() -> tuple[str, ...]:
+    """Those of `programs` that an answer's own /tmp would cover."""
+    return tuple(os.path.realpath(place) for place in programs() if _within(os.path.realpath(place), "/tmp"))
+
+
 def _within(place: str, other: str) -> bool:
     return place.startswith(other.rstrip("/") + "/")
 
