@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 from labkit.device import pick
 from labkit.errors import LabkitError
 from labkit.pipeline.probe_batch import octets, samples
@@ -184,7 +186,19 @@ def _fault(watched: Watched, batch: int, error: Exception) -> LabkitError:
         who = f"worker {names.get(int(dead[1]), '?')} (pid {dead[1]})"
         packing = watched.packing_error()
         return LabkitError(f"the loader lost {who} before batch {batch}: {packing or ' '.join(dead[2].split())}")
+    if isinstance(error, EOFError | ConnectionError):  # as it looks from here when a worker ends while it sends
+        for number, pid in watched.pids.items():
+            if _ended(pid):
+                how = "it ended while it sent a batch"
+                return LabkitError(f"the loader lost worker {number} (pid {pid}) before batch {batch}: {how}")
     return LabkitError(f"the loader raised at batch {batch}: {_told(error)}")
+
+
+def _ended(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _told(error: BaseException) -> str:
