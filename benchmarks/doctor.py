@@ -53,10 +53,9 @@ def main(words: list[str]) -> int:
             continue
         keep.add(row)
         print(line(row), flush=True)
-    chosen = {(what, seed) for what, seed in wanted}
-    rows = [row for row in keep.rows if (row["what"], row["seed"]) in chosen]
-    order = {pair: i for i, pair in enumerate(wanted)}
-    rows.sort(key=lambda row: order[row["what"], row["seed"]])
+    # The first row of each counts, should two commands have worked on one file.
+    done = {(row["what"], row["seed"]): row for row in reversed(keep.rows)}
+    rows = [done[pair] for pair in wanted if pair in done]
     if left:
         print(f"{left} of {len(wanted)} runs are left: the same command with --keep goes on")
         return 1
@@ -86,6 +85,7 @@ def undisturbed(what: str, seed: int, *, gain: bool) -> Row | None:
             time.sleep(2)
             continue
         row = one(what, seed, gain=gain)
+        time.sleep(1)  # what a run leaves to the kernel (pages, processes) is no other program
         if others() <= IDLE:
             return {**row, "again": again}
     return None
