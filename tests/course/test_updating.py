@@ -217,6 +217,7 @@ def test_a_notebook_saved_meanwhile_is_left_alone(places, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.slow
 def test_killed_at_every_step_the_notebook_is_the_old_or_the_new_one(places):
     labfactory.write(labfactory.lab(), places[0])
     lab = load(places[0])

@@ -269,6 +269,7 @@ def test_the_filter_is_a_whole_program():
 
 
 @linux
+@pytest.mark.slow
 def test_the_report_says_what_this_machine_can():
     assert landlock.version() >= 0
     ran = subprocess.run(

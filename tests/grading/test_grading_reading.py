@@ -294,6 +294,7 @@ cells = (
 
 @settings(max_examples=150, deadline=None)
 @given(before=st.lists(cells, max_size=4), after=st.lists(cells, max_size=4), other=st.dictionaries(st.text(), values))
+@pytest.mark.slow
 def test_any_json_is_read_and_no_answer_lost(course, before, after, other):
     """Whatever stands around it: an answer in its own cell is taken, word for word."""
     mine = {"cell_type": "code", "id": CELL, "source": ANSWER, "metadata": {"labkit": {"role": "answer"}}}

@@ -15,6 +15,8 @@ from labkit.errors import LabkitError, UsageError
 from labkit.pipeline import CAUSES, Diagnosis, diagnose
 from labkit.pipeline import diagnosis_bench as bench
 
+pytestmark = pytest.mark.slow
+
 
 class Numbers(Dataset):
     def __init__(self, count=4000, ms=0.0, wrong=-1):

@@ -12,6 +12,8 @@ from labkit.errors import LabkitError, UsageError
 from labkit.pipeline.planted import KINDS, planted
 from labkit.pipeline.planted_parts import Draw, Folder, Photos, Pinned, cores, cost, photos
 
+pytestmark = pytest.mark.slow
+
 two_cores = pytest.mark.skipif(cores() < 2, reason="the plant needs 2 cores")
 
 

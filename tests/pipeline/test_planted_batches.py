@@ -17,6 +17,8 @@ from labkit.pipeline.planted_parts import cores
 from labkit.pipeline.planted_records import Packed, Records, collate
 from labkit.pipeline.planted_storage import Files, cached, forget
 
+pytestmark = pytest.mark.slow
+
 
 def end(loader):
     if loader._iterator is not None:
