@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from labkit.checks.result import Verdict
+from labkit.checks.result import Verdict, points_of
 from labkit.grading import wording
 from labkit.grading.grade import Grading
 from labkit.grading.marks import Mark
@@ -19,7 +19,7 @@ def report(grading: Grading, learner: str) -> str:
     given, most = sum(m.result.points for m in marks), sum(m.result.max_points for m in marks)
     body = [f"<h1>Marks of {text(learner)}</h1>"]
     if marks:
-        body.append(f"<p><strong>{wording.points(given, most)}</strong>{_self_assessed(marks)}</p>")
+        body.append(f"<p><strong>{points_of(given, most)}</strong>{_self_assessed(marks)}</p>")
     for stem, of_lab in groupby(marks, key=lambda mark: mark.lab):
         submission = next(one for one in grading.collected.submissions if (one.learner, one.lab) == (learner, stem))
         body += _lab(grading.course.lab(stem).title or stem, submission, list(of_lab))
@@ -45,12 +45,12 @@ def _lab(title: str, submission: Submission, marks: list[Mark]) -> Iterator[str]
         (
             f'<a href="#{anchor(m.result.exercise)}">{text(m.title)}</a>',
             _verdict(m),
-            wording.points(m.result.points, m.result.max_points) + (" (self-assessed)" if m.self_assessed else ""),
+            points_of(m.result.points, m.result.max_points) + (" (self-assessed)" if m.self_assessed else ""),
         )
         for m in marks
     ]
     heads = (("Exercise", ""), ("Verdict", "verdict"), ("Points", ""))
-    yield table(f"{wording.points(given, most)} in this lab{_self_assessed(marks)}", heads, rows)
+    yield table(f"{points_of(given, most)} in this lab{_self_assessed(marks)}", heads, rows)
     yield from map(_card, marks)
 
 
@@ -72,7 +72,7 @@ def _card(mark: Mark) -> str:
     if mark.reasons:
         body.append("<p>About your answer:</p>" + items(map(wording.shortened, mark.reasons)))
     name = anchor(result.exercise)
-    points = wording.points(result.points, result.max_points)
+    points = points_of(result.points, result.max_points)
     return (
         f'<section class="card {kind}" id="{name}" aria-labelledby="{name}-title">'
         f'<h3 id="{name}-title">{text(mark.title)}</h3>'

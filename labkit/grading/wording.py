@@ -59,8 +59,3 @@ def plain(mark: Mark) -> str:
     """The mark as lines of text."""
     said = [f"{name}: {text}" for name, text in rows(mark)]
     return "\n".join([*said, *(f"Note: {shortened(reason)}" for reason in mark.reasons)])
-
-
-def points(given: float, most: float) -> str:
-    """`3 of 5 points`."""
-    return f"{given:g} of {most:g} point{'' if most == 1 else 's'}"
