@@ -8,6 +8,8 @@ import json
 import multiprocessing
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -363,3 +365,16 @@ def test_measured_figures_are_worked_out_from_the_moments():
 
 def test_only_files_of_its_own_are_written():
     assert not list(Path.cwd().glob("labkit-probe-*"))
+
+
+def test_a_worker_that_ends_while_it_sends_is_named():
+    """Torch then raises a bare EOFError in the trainer, or not, as it happens: so the translation is asked directly."""
+    from types import SimpleNamespace
+
+    from labkit.pipeline.probe_pass import _fault
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    watched = SimpleNamespace(pids={0: os.getpid(), 1: gone.pid})
+    assert f"lost worker 1 (pid {gone.pid}) before batch 4" in str(_fault(watched, 4, EOFError()))
+    assert "raised at batch 4: EOFError" in str(_fault(SimpleNamespace(pids={0: os.getpid()}), 4, EOFError()))
