@@ -37,6 +37,9 @@ class Trial:
             made = replace(made, get_cost=self.get_cost)
         if self.sending is not None:
             made = replace(made, sending=(self.sending,))
+        if self.start is not None and "start" not in changes:
+            # Kept workers first finish what an epoch before had asked of them; new ones begin at least this soon.
+            made = replace(made, start=min(made.start, self.start))
         return made
 
 
@@ -89,6 +92,7 @@ class Record:
         with_more: with these.
         canned: with workers that send one and the same batch, so that nothing is left to prepare.
         in_one: with workers that send the bytes of a batch as one tensor.
+        fewer_ready: with the least prefetch_factor that keeps the trainer busy: pages are used again sooner.
         bare_start: `first_start` when hardly anything is pickled.
         again_start: `first_start` once more, with everything.
         start_kept: `start` of a later epoch when workers are kept.
@@ -141,6 +145,7 @@ class Record:
     with_more: Trial | None = None
     canned: Trial | None = None
     in_one: Trial | None = None
+    fewer_ready: Trial | None = None
     bare_start: float | None = None
     again_start: float | None = None
     start_kept: float | None = None

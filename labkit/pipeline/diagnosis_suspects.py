@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from labkit.pipeline.diagnosis_causes import LIMITS
+from labkit.pipeline.diagnosis_memory import least_prefetch
 from labkit.pipeline.diagnosis_record import Record
 
 
@@ -51,6 +52,14 @@ def in_one(record: Record) -> bool:
         return False
     sending = sum(record.sending) / len(record.sending) if record.sending else 0.0
     return sending + record.get_cost >= 2 * LIMITS.fetch_ms and record.get_cost >= 0.15 * record.mean_train
+
+
+def fewer_ready(record: Record) -> int:
+    """The prefetch_factor that is enough, where far more is held ready; 0 elsewhere."""
+    if not record.seen or not record.workers or record.held < LIMITS.held_bytes:
+        return 0
+    least = least_prefetch(record)
+    return least if least <= record.prefetch_factor / 2 else 0
 
 
 def second_read(record: Record) -> bool:

@@ -46,6 +46,8 @@ def targeted(bench: Bench, watched: Watched, record: Record, kept: list[Any]) ->
         changes: dict[str, Any] = {"dataset": flat, "collate_fn": as_is, **_MAP}
         step = partial(_instead, bench.step, kept[0])
         record = replace(record, in_one=_trial(bench, inner, None, step, **changes))
+    if least := suspects.fewer_ready(record):
+        record = replace(record, fewer_ready=_trial(bench, inner, None, prefetch_factor=least))
     if suspects.second_read(record):
         record = replace(record, second_read=_second_read(bench, inner))
     if suspects.kept_workers(record):

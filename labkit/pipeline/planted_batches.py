@@ -174,6 +174,12 @@ def transport(draw: Draw, seed: int) -> Workload:
     )
 
 
+def shared(samples: list[torch.Tensor]) -> Any:
+    """One tensor of all samples in new shared memory, as a worker makes it."""
+    made: Any = torch.stack(samples)
+    return made.share_memory_()
+
+
 def prefetch_memory(draw: Draw, seed: int) -> Workload:
     """A prefetch factor many times what the line needs, of big batches."""
     workers = min(2, cores())
@@ -181,7 +187,8 @@ def prefetch_memory(draw: Draw, seed: int) -> Workload:
     factor = draw.rng.choice((16, 24, 32))
     batches = draw.batches(2.4 * workers * factor)
     dataset = Volumes(batches * size, numbers, tensors=True)
-    step = Step(draw.about(12, 0.15), seed=seed)
+    # Where pages of shared memory are dear, sending would be the greater fault if the step weren't longer there.
+    step = Step(max(draw.about(12, 0.15), 1.5 * cost(dataset, size, shared)), seed=seed)
     make = partial(loader, dataset, batch_size=size, workers=workers)
     held = workers * factor * size * numbers * 4
     return Workload(

@@ -21,7 +21,7 @@ class Remedy:
     Attributes:
         advice: what to change.
         plan: the epoch afterwards, as the recurrence needs it.
-        gain: how many times as fast an epoch becomes, predicted; 1 where the advice saves memory instead.
+        gain: how many times as fast an epoch becomes, predicted; about 1 where the advice saves memory instead.
         saves: bytes that it saves; 0 where it saves time.
         changes: settings of the DataLoader that `apply` can change by itself; empty: the code has to change.
         settings: what `apply` can set in the workers by itself.
@@ -151,7 +151,10 @@ def _copy_on_write(r: Record) -> Remedy:
 def _prefetch(r: Record) -> Remedy:
     least = least_prefetch(r)
     saves = r.held * (1 - least / r.prefetch_factor)
-    return Remedy(f"prefetch_factor={least}", r.plan(), 1.0, saves, {"prefetch_factor": least})
+    changes = {"prefetch_factor": least}
+    base = r.plan()
+    plan = base if r.fewer_ready is None else r.fewer_ready.plan(base, start=base.start, **changes)
+    return _timed(r, plan, f"prefetch_factor={least}", saves=saves, changes=changes)
 
 
 SHARED_MEMORY_FULL = Remedy(
