@@ -1,7 +1,7 @@
 """A class graded: `labkit grade` on 60 submissions of lab 01, 20 of labs 05 and 07 each, against nbgrader autograde.
 
 nbgrader takes a quarter of an hour for that class, so it gets three submissions of each lab (one right, one mixed, one
-hostile), and its time is scaled by lab. It runs in one process, so its own imports count once; where a kernel dies it
+wrong), and its time is scaled by lab. It runs in one process, so its own imports count once; where a kernel dies it
 gives that submission up early, which counts for it. The last row is the limit: what checks and answers take themselves,
 one after the other, without any grader.
 """

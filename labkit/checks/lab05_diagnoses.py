@@ -171,7 +171,7 @@ def bytes_evidence(value: Any, figures: Mapping[str, Any], seed: int) -> Iterato
 
 def audit_evidence(value: Any, figures: Mapping[str, Any]) -> Iterator[Evidence]:
     """A verdict for each suspect; the check audits them again, on real ranks."""
-    from labkit.metrics.suspects import VERDICTS, lineup, planted
+    from labkit.metrics.suspects import VERDICTS, audit_all, lineup, planted
 
     truth = planted(figures["job"])
     yield judged("a verdict for every suspect", choices_fault(value, list(truth), VERDICTS))
@@ -189,7 +189,7 @@ def audit_evidence(value: Any, figures: Mapping[str, Any]) -> Iterator[Evidence]
             f"read every finding of suspects[{wrong[0]!r}].audit(): what must be mended first?",
         )
     else:
-        reports = {letter: suspect.audit() for letter, suspect in suspects.items()}
-        held = "; ".join(f"{k} {r.findings[0].kind if r.findings else 'nothing'}" for k, r in reports.items())
+        found = audit_all(suspects)
+        held = "; ".join(f"{k} {r.findings[0].kind if r.findings else 'nothing'}" for k, r in found.items())
         held = f"fresh audits on 2 and 3 real ranks: {held}"
     yield judged("each suspect is what you say", fault, held=held)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labkit.resume.checkpoint_file import read_checkpoint, write_checkpoint
+from labkit.resume.checkpoint_file import read_checkpoint
 from labkit.resume.line import Line, StepRecord, spoil, train
 from labkit.resume.line_report import Report
 
@@ -78,7 +77,7 @@ def leave_behind(job: Mapping[str, Any]) -> tuple[Report, dict[str, dict[str, An
         them: at different moments, and not all of them well.
     """
     with tempfile.TemporaryDirectory(prefix="labkit-line-") as folder:
-        code = "import sys; from labkit.checks.lab07_runs import live; live(*sys.argv[1:])"
+        code = "import sys; from labkit.resume.line_killed import live; live(*sys.argv[1:])"
         command = [sys.executable, "-c", code, folder, str(job["seed"]), str(job["killed"])]
         died = subprocess.run(command, capture_output=True, text=True)
         if died.returncode != -signal.SIGKILL:
@@ -91,18 +90,6 @@ def leave_behind(job: Mapping[str, Any]) -> tuple[Report, dict[str, dict[str, An
     )
     log = Report(job["seed"], job["killed"], None, None, "python", records, states[job["killed"]])
     return log, {letter: _saved(kind, step, states) for letter, (kind, step) in plan_of(job).items()}
-
-
-def live(folder: str, seed: str, killed: str) -> None:
-    """In its own process: train, log and save after every update, and die in the middle of an ordinary day."""
-    line = Line(int(seed))
-    with open(Path(folder) / "log.jsonl", "w") as log:
-        while True:
-            log.write(json.dumps(asdict(line.advance())) + "\n")
-            log.flush()
-            write_checkpoint(Path(folder) / f"{line.step}.json", line.state())
-            if line.step == int(killed):
-                os.kill(os.getpid(), signal.SIGKILL)
 
 
 def plan_of(job: Mapping[str, Any]) -> dict[str, tuple[str, int]]:

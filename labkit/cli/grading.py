@@ -34,7 +34,8 @@ def grade(
         str | None, typer.Option(metavar="NAME", help="Whose all PATHS are, where their names don't say it.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(parser=whole, metavar="N", help="Answers judged at once; a core each unless given.")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Answers judged at once; three for two cores unless given."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on in --out: marks that would be the same are kept.")
@@ -71,7 +72,8 @@ def grade(
                 out,
                 labs=labs or course_dir(),
                 key=secret,
-                workers=workers or cores(),
+                workers=workers
+                or -(-3 * cores() // 2),  # a good part of judging is waiting: for loaders, ranks, processes
                 learner=learner,
                 resume=resume,
                 since=since,

@@ -89,7 +89,7 @@ class Crew:
         if self._foreman is None or not self._foreman.alive:
             if self._foreman is not None:
                 self._foreman.close()
-            self._foreman = _Foreman()
+            self._foreman = _Foreman(unsafe=self._setting["unsafe"])
         worker = _Worker(self._foreman, self._setting)
         self._workers.append(worker)
         self._selector.register(worker.wire, selectors.EVENT_READ, worker)
@@ -137,11 +137,11 @@ def _as_mark(task: Task, message: Mapping[str, Any], way: str) -> Mark:
 class _Foreman:
     """The process that forks the grading processes; see `labkit.grading.worker`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, unsafe: bool) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process lives
         self._channel, theirs = Channel.pair()
         self._process = subprocess.Popen(
-            [*COMMAND, str(theirs.fileno())],
+            [*COMMAND, str(theirs.fileno()), *(["unsafe"] if unsafe else [])],
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=self._said,

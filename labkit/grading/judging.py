@@ -10,7 +10,7 @@ from labkit.checks.registry import Context, find
 from labkit.checks.result import Evidence, Result, Verdict
 from labkit.errors import LabkitError
 from labkit.grading.confine.limits import LimitHit, Limits, Program, Usage
-from labkit.grading.confine.slots import Slots
+from labkit.grading.confine.slots import Slot, Slots
 
 NEXT_STEPS = {
     "time": "run it on a small input in your own kernel and see what it waits for.",
@@ -25,12 +25,14 @@ NEXT_STEPS = {
 }
 
 
-def judge(program: Program, slots: Slots, key: bytes, limits: Limits | None = None) -> Result:
+def judge(program: Program, slots: Slots | Slot, key: bytes, limits: Limits | None = None) -> Result:
     """Run an answer in a free slot and judge it here; see `judge_and_measure`."""
     return judge_and_measure(program, slots, key, limits)[0]
 
 
-def judge_and_measure(program: Program, slots: Slots, key: bytes, limits: Limits | None = None) -> tuple[Result, Usage]:
+def judge_and_measure(
+    program: Program, slots: Slots | Slot, key: bytes, limits: Limits | None = None
+) -> tuple[Result, Usage]:
     """Run an answer in a free slot and judge it here; the result, and what the answer used.
 
     key: the course key, from which figures and hidden inputs are drawn. It stays in this process.

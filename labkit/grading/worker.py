@@ -1,15 +1,15 @@
 """The foreman of this machine's grading processes: loads torch and the checks once, and forks a process for each slot.
 
-`python -m labkit.grading.worker FD`: on the channel FD come {"hire": true} with a socket and a file for what the
-process prints, answered by its process id; and {"bury": pid}, answered by how it ended. A process gets the setting of a
-`work.Judge` as its first line, says {"isolation": ...} or {"refused": why}, then for each task a line {"result": ...}
-or {"fault": why}. All end with the grader, however that ends. The foreman itself never holds the course key.
+`python -m labkit.grading.worker FD [unsafe]`: on the channel FD come {"hire": true} with a socket and a file for what
+the process prints, answered by its process id; and {"bury": pid}, answered by how it ended. A process gets the setting
+of a `work.Judge` as its first line, says {"isolation": ...} or {"refused": why}, then for each task a line
+{"result": ...} or {"fault": why}. All end with the grader, however that ends. The foreman itself never holds the course
+key.
 """
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import os
 import signal
@@ -17,9 +17,24 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from labkit.ranks.protocol import Channel
+
+
+class SlotLost(Exception):
+    """The slot of a grading process has ended: the process ends too, and the grader takes another for its task."""
+
+
+class Shared(Protocol):
+    """What grading processes have in common; see `work.Shared`."""
+
+    def slot(self) -> Any:
+        """Something that one grading process gets for itself."""
+
+    def forget(self) -> None:
+        """Called in the forked process: what belongs to the foreman stays with it."""
 
 
 class Judging(Protocol):
@@ -34,20 +49,23 @@ class Judging(Protocol):
     def __exit__(self, *_: Any) -> None: ...
 
 
-def main(channel: Channel, load: Callable[[], object], judge: Callable[[Mapping[str, Any]], Judging]) -> None:
-    """Serve until the grader closes the channel. load: what all processes share; judge: makes one from its setting."""
+def main(channel: Channel, load: Callable[[], Shared], judge: Callable[..., Judging]) -> None:
+    """Serve until the grader closes the channel.
+
+    load: what all processes share; judge: makes one from its setting, and `slot`, of what is shared.
+    """
     die_with_parent(os.getppid())
-    load()
-    gc.collect()
-    gc.freeze()  # pages of what is loaded stay shared
+    shared = load()
     while (received := channel.receive()) is not None:
         message, fds = received
         if "hire" in message:
-            here = os.getpid()
+            here, slot = os.getpid(), shared.slot()
             pid = os.fork()
             if not pid:
                 channel.close()
-                _live(here, fds[0], fds[1], judge)
+                shared.forget()
+                _live(here, fds[0], fds[1], partial(judge, slot=slot))
+            del slot  # our end of it is closed; the process keeps its own
             for fd in fds:
                 os.close(fd)
             channel.send({"pid": pid})
@@ -94,6 +112,8 @@ def serve(wire: socket.socket, judge: Callable[[Mapping[str, Any]], Judging]) ->
             for line in lines:
                 try:
                     say({"result": made.judge(json.loads(line))})
+                except SlotLost:
+                    raise
                 except Exception:
                     say({"fault": traceback.format_exc()[-2000:]})
 
@@ -106,16 +126,8 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def _load() -> object:
-    import torch
-
-    from labkit.checks.registry import exercises
-
-    torch.set_num_threads(1)  # threads don't survive a fork
-    return exercises()
-
-
 if __name__ == "__main__":
     from labkit.grading.work import Judge
+    from labkit.grading.work import Shared as Loaded
 
-    main(Channel.of(int(sys.argv[1])), _load, Judge)
+    main(Channel.of(int(sys.argv[1])), lambda: Loaded(unsafe="unsafe" in sys.argv[2:]), Judge)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +61,22 @@ def audit(
     Raises:
         UsageError: a value can't be used, or the metric itself fails on all samples.
     """
-    subject = _subject(metric, predictions, targets, reduction, batch_size, ids)
+    from labkit.ranks import run
+
+    subject = subject_of(metric, predictions, targets, reduction, batch_size, ids)
+    return audit_with(run, subject, ranks=ranks, tolerance=tolerance, seed=seed, timeout=timeout)
+
+
+def audit_with(
+    run: Callable[..., list[Any]],
+    subject: Subject,
+    *,
+    ranks: int | Sequence[int],
+    tolerance: float = 1e-5,
+    seed: int = 0,
+    timeout: float = 60,
+) -> MetricReport:
+    """`audit` of a subject on ranks of the caller's: `run(fn, *args, ranks=..., timeout=...)` as `labkit.ranks.run`."""
     size = len(subject.targets)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < math.inf:
         raise UsageError(f"tolerance is {tolerance!r}: give a number, 0 or more")
@@ -69,20 +84,30 @@ def audit(
     value = _reference(subject)
     rows = []
     for count in _worlds(ranks, size):
-        partitions = exact_partitions(targets, count, seed=seed)
+        partitions = exact_partitions(subject.targets, count, seed=seed)
         if count > 1:
             partitions.append(idle_partition(size, count))
-        partitions += padded_partitions(size, count, batch_size)
-        for partition, (values, error) in zip(partitions, _run(subject, partitions, count, timeout), strict=True):
+        partitions += padded_partitions(size, count, subject.batch_size)
+        for partition, (values, error) in zip(partitions, _run(run, subject, partitions, count, timeout), strict=True):
             rows.append(_row(subject, value, count, partition, values, error))
     room = headroom(subject)
     found = MetricReport(
-        value, size, subject.reduction, tolerance, tuple(rows), room, (), (nans(predictions), nans(targets))
+        value,
+        size,
+        subject.reduction,
+        tolerance,
+        tuple(rows),
+        room,
+        (),
+        (nans(subject.predictions), nans(subject.targets)),
     )
     return replace(found, findings=diagnose(found, subject))
 
 
-def _subject(metric: Any, predictions: Any, targets: Any, reduction: str | None, batch_size: Any, ids: Any) -> Subject:
+def subject_of(
+    metric: Any, predictions: Any, targets: Any, reduction: str | None = None, batch_size: Any = None, ids: Any = None
+) -> Subject:
+    """What `audit` looks at, its inputs looked through. Raises UsageError."""
     import numpy as np
 
     is_object = evaluation.updates(metric)
@@ -142,10 +167,10 @@ def _reference(subject: Subject) -> float:
 
 
 def _run(
-    subject: Subject, partitions: list[Partition], ranks: int, timeout: float
+    run: Callable[..., list[Any]], subject: Subject, partitions: list[Partition], ranks: int, timeout: float
 ) -> list[tuple[tuple[float, ...], str]]:
     """Every partition on real ranks: each rank's value, or why there is none. One run, or one each if that fails."""
-    from labkit.ranks import RankError, run
+    from labkit.ranks import RankError
 
     def go(chosen: list[Partition]) -> list[tuple[float, ...]]:
         parts = [partition.parts for partition in chosen]
@@ -159,7 +184,7 @@ def _run(
     except RankError as error:
         if len(partitions) == 1:
             return [((math.nan,) * ranks, str(error))]
-        return [_run(subject, [one], ranks, timeout)[0] for one in partitions]
+        return [_run(run, subject, [one], ranks, timeout)[0] for one in partitions]
 
 
 def _row(

@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any, NoReturn
 
 import cloudpickle
@@ -29,7 +30,7 @@ from labkit.ranks import counting, payload
 from labkit.ranks.protocol import Channel, blob, read_blob
 from labkit.ranks.tree import close_all_but, die_with
 
-_AT_START: set[str] = set()  # modules that the server had brought in
+_at_start = 0  # modules that the server had brought in; their names aren't looked at: that would write to their pages
 _LIVING: list[Any] = []  # what is open until the rank ends; dropped earlier, Python warns of it among the rank's prints
 DUMP_SIGNAL = signal.SIGUSR2  # "write down where you stand"
 ENDLESS = timedelta(days=1)  # the supervisor holds the deadline, not gloo
@@ -84,7 +85,8 @@ def _settle_in(place: Place) -> None:
     os.environ.update({k: str(v) for k, v in local.items()})
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(place.port), LABKIT_RANKS_INSIDE=str(place.rank))
     multiprocessing.process.current_process()._config["tempdir"] = place.folder  # type: ignore[attr-defined]
-    _AT_START.update(sys.modules)
+    global _at_start
+    _at_start = len(sys.modules)
     atexit._clear()  # the server's own; from here on they are the rank's
     multiprocessing.util._finalizer_registry.clear()  # type: ignore[attr-defined]
 
@@ -137,7 +139,8 @@ def _job(jobs: Channel, rank: int, call: int) -> bool:
         _report(jobs, part, error)
         return False
     sys.stdout.flush()
-    heavy = [name for name in payload.HEAVY if name in sys.modules and name not in _AT_START]
+    fresh = islice(reversed(sys.modules), max(0, len(sys.modules) - _at_start))  # the newest come last
+    heavy = [name for name in fresh if name in payload.HEAVY or name.startswith(payload.OWN)]
     jobs.send({"done": True, "group": dist.is_initialized(), "heavy": heavy}, [data])
     os.close(data)
     return True

@@ -22,6 +22,7 @@ from labkit.errors import UsageError
 SEED = 0  # every rank's `random`, numpy and torch start from it
 # Slow to import: once a rank needed one, the server imports it too, and later ranks have it. None starts a thread.
 HEAVY = ("torch._dynamo", "pandas", "accelerate", "webdataset", "torchdata.stateful_dataloader", "torchmetrics")
+OWN = "labkit."  # likewise: small, but there are many of them
 KEPT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GLOO_SOCKET_IFNAME", "PYTHONHASHSEED")
 
 

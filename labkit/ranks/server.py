@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from labkit.ranks import counting, tree
 from labkit.ranks.child import Place, live
+from labkit.ranks.pages import make_large
 from labkit.ranks.payload import seed
 from labkit.ranks.protocol import Channel
 from labkit.ranks.supervisor import supervise
@@ -32,13 +33,14 @@ class Care:
     folder: str  # for what ranks must keep in files; removed with the run
 
 
-def main(control: Channel) -> None:
-    """Serve until the caller is gone."""
+def main(control: Channel, *, warm: bool = False) -> None:
+    """Serve until the caller is gone. warm: this process is a fork of one that has everything loaded."""
     for number in (signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     tree.adopt_orphans()
-    counting.install()
-    _warm_up()
+    if not warm:
+        counting.install()
+        warm_up()
     control.send({"ready": os.getpid(), "threads": _threads()})
     watch = selectors.DefaultSelector()
     watch.register(control, selectors.EVENT_READ)
@@ -113,7 +115,7 @@ def _fork_rank(place: Place) -> int:
     return pid
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Bring in what ranks use, and touch what is set up on first use; start no thread."""
     import cloudpickle
     import numpy as np
@@ -121,11 +123,13 @@ def _warm_up() -> None:
     import torch.utils.data
 
     torch.set_num_threads(1)
+    np.ones(2) @ np.ones(2)
     seed()
     cloudpickle.loads(cloudpickle.dumps((lambda x: x, torch.ones(2), np.ones(2))))
     torch.nn.functional.mse_loss(torch.nn.Linear(2, 1)(torch.ones(3, 2)), torch.zeros(3, 1))
     gc.collect()
     gc.freeze()  # the collector leaves these objects alone, so their pages stay shared with the ranks
+    make_large()
 
 
 def _import(names: list[str]) -> dict[str, object]:

@@ -61,7 +61,7 @@ def both_themes(test: Any) -> Any:
 
 
 @contextlib.contextmanager
-def lab_server(directory: Path, home: Path, *, theme: str = "JupyterLab Light") -> Iterator[Server]:
+def lab_server(directory: Path, home: Path, *, theme: str = "JupyterLab Light", **environ: str) -> Iterator[Server]:
     """`labkit lab` on `directory`, with settings and progress of its own under `home`."""
     settings = home / "settings"
     # All cells in the page, so that a test finds them.
@@ -76,6 +76,7 @@ def lab_server(directory: Path, home: Path, *, theme: str = "JupyterLab Light") 
         "JUPYTER_TOKEN": "browser-test",
         "LABKIT_PROGRESS": str(home / "progress.sqlite"),
         "LABKIT_LEARNER": "ada",
+        **environ,
     }
     command = [sys.executable, "-m", "labkit.cli", "lab", str(directory), "--no-browser", "--port", str(port)]
     log = (home / "server.log").open("w")
@@ -119,6 +120,18 @@ def browser() -> Iterator[Any]:
             yield chromium
         finally:
             chromium.close()
+
+
+def fits(locator: Locator) -> bool:
+    """Nothing is cut off at the right."""
+    return bool(locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1"))
+
+
+def alt(output: Locator) -> str:
+    """The text twin of the first picture."""
+    image = output.locator("img[alt]").first
+    image.wait_for()
+    return image.get_attribute("alt") or ""
 
 
 class Notebook:
@@ -176,6 +189,14 @@ class Notebook:
         self.cell(id).locator(".jp-InputArea-editor").first.click()
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(source)
+
+    def save(self, file: Path, timeout: float = 60) -> None:
+        """Ctrl+S, until the file has changed."""
+        before, end = file.stat().st_mtime_ns, time.monotonic() + timeout
+        while file.stat().st_mtime_ns == before:
+            assert time.monotonic() < end, f"{file.name} was not saved"
+            self.page.keyboard.press("Control+s")
+            self.page.wait_for_timeout(500)
 
     def run_all(self, timeout: float = 180) -> None:
         """Run > Run All Cells, from the menu, until every code cell has its number."""

@@ -27,22 +27,6 @@ def measure(loader, step, synchronise, clock):
 """.strip()
 
 
-def reference(exercise: str) -> str:
-    found = next(a for a in answerbook.answers("02") if a.exercise == exercise and a.name == "reference")
-    return next(iter(found.sources.values()))
-
-
-def fits(locator) -> bool:
-    """Nothing is cut off at the right."""
-    return locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-
-
-def alt(output) -> str:
-    image = output.locator("img[alt]").first
-    image.wait_for()
-    return image.get_attribute("alt")
-
-
 def test_lab_02(page, server, shot):
     lab = labdriver.Notebook(page, server, LAB02.name, [cell.id for cell in load(LAB02).cells])
     lab.run_all()
@@ -51,15 +35,15 @@ def test_lab_02(page, server, shot):
     # Runs top to bottom; every check says "not answered".
     for exercise in load(LAB02).exercises:
         assert "Not answered yet" in lab.output(exercise.check).inner_text()
-    assert "1 worker" in alt(lab.output("pass-picture"))
+    assert "1 worker" in labdriver.alt(lab.output("pass-picture"))
     assert "Skipped: no CUDA device" in lab.output("overlap").inner_text() or "ms" in lab.output("overlap").inner_text()
     for cell in ("pass-picture", "control", "sliders", "deliverable", "verdict"):
-        assert fits(lab.output(cell)), cell
+        assert labdriver.fits(lab.output(cell)), cell
         shot(cell, lab.cell(cell))
 
     # A slider, moved by keyboard, runs a real loader and lays its pass over the prediction.
     sliders = lab.output("sliders")
-    assert "1 worker, prefetch_factor 2" in alt(sliders)
+    assert "1 worker, prefetch_factor 2" in labdriver.alt(sliders)
     status = sliders.locator("[role=status]")
     assert status.inner_text().startswith("Run 1:")
     handle = sliders.locator(".noUi-handle").first
@@ -67,7 +51,7 @@ def test_lab_02(page, server, shot):
     page.keyboard.press("ArrowRight")
     sliders.locator("[role=status]", has_text=re.compile(r"^Run 2:")).wait_for(timeout=30_000)
     lab.wait_idle()
-    assert "2 workers, prefetch_factor 2" in alt(sliders)
+    assert "2 workers, prefetch_factor 2" in labdriver.alt(sliders)
     assert "predicted" in status.inner_text()
     sliders.locator("summary").first.click()
     assert sliders.locator("table").first.is_visible()
@@ -76,24 +60,24 @@ def test_lab_02(page, server, shot):
     # A wrong stopwatch is drawn as it is, and its card says what it forgot.
     lab.type("measure-fetch-wait-answer", WRONG)
     lab.run("measure-fetch-wait-answer")
-    assert "12 pairs" in alt(lab.run("measure-fetch-wait-draw"))
+    assert "12 pairs" in labdriver.alt(lab.run("measure-fetch-wait-draw"))
     shot("wrong-drawing", lab.cell("measure-fetch-wait-draw"))
     failing = lab.run("measure-fetch-wait-check")
     assert "Not yet" in failing.inner_text()
     assert "synchronise was called 0 times" in failing.inner_text()
-    assert fits(failing)
+    assert labdriver.fits(failing)
     shot("failing-card", lab.cell("measure-fetch-wait-check"))
 
     # The right one, and two more exercises, one of them on a real loader.
     for exercise in ("measure.fetch_wait", "measure.cached_control", "measure.fix"):
         name = exercise.replace(".", "-").replace("_", "-")
-        lab.type(f"{name}-answer", reference(exercise))
+        lab.type(f"{name}-answer", answerbook.reference(exercise))
         lab.run(f"{name}-answer")
-        alt(lab.run(f"{name}-draw"))
+        labdriver.alt(lab.run(f"{name}-draw"))
         shot(f"{name}-drawing", lab.cell(f"{name}-draw"))
         card = lab.run(f"{name}-check")
         assert "Passed" in card.inner_text(), card.inner_text()
-        assert fits(card)
+        assert labdriver.fits(card)
         shot(f"{name}-card", lab.cell(f"{name}-check"))
 
     # The deliverable is there, with the worker's process in it.

@@ -31,16 +31,6 @@ INK = """async image => {
 }"""
 
 
-def reference(exercise: str) -> str:
-    found = next(a for a in answerbook.answers("04") if a.exercise == exercise and a.name == "reference")
-    return next(iter(found.sources.values()))
-
-
-def fits(locator) -> bool:
-    """Nothing is cut off at the right."""
-    return locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-
-
 def picture(output):
     image = output.locator("img[alt]").first
     image.wait_for()
@@ -65,7 +55,7 @@ def test_lab_04(page, server, shot):
     assert naive.evaluate(INK) > 0.05
     lab.output("naive").locator("summary").first.click()
     assert lab.output("naive").locator("table").first.is_visible()
-    assert fits(lab.output("naive"))
+    assert labdriver.fits(lab.output("naive"))
     shot("ledger", lab.cell("naive"))
 
     # An answer that is open draws nothing; a wrong one is drawn as it is, and its card fails.
@@ -80,11 +70,11 @@ def test_lab_04(page, server, shot):
     assert "Not yet" in failing.inner_text()
     assert "Try next" in failing.inner_text()
     assert "the others wait for it" in failing.inner_text()
-    assert fits(failing)
+    assert labdriver.fits(failing)
     shot("failing-card", lab.cell("sharding-distributed-sampler-check"))
 
     # The right one: borrowed ids in the drawing, a passing card.
-    lab.type("sharding-distributed-sampler-answer", reference("sharding.distributed_sampler"))
+    lab.type("sharding-distributed-sampler-answer", answerbook.reference("sharding.distributed_sampler"))
     lab.run("sharding-distributed-sampler-answer")
     drawn = picture(lab.run("sharding-distributed-sampler-draw"))
     assert "2 again, 0 read by nobody" in drawn.get_attribute("alt")
@@ -92,7 +82,7 @@ def test_lab_04(page, server, shot):
     shot("passing-card", lab.cell("sharding-distributed-sampler-check"))
 
     # A function typed in a cell goes to real ranks and comes back drawn.
-    lab.type("sharding-hang-answer", reference("sharding.hang"))
+    lab.type("sharding-hang-answer", answerbook.reference("sharding.hang"))
     lab.run("sharding-hang-answer")
     gradients = picture(lab.run("sharding-hang-draw"))
     assert "rank 0: 1, 2, 3; rank 1: 1, 2" in gradients.get_attribute("alt")

@@ -26,22 +26,6 @@ def restore(line, snapshot):
 """.strip()
 
 
-def reference(exercise: str) -> str:
-    found = next(a for a in answerbook.answers("07") if a.exercise == exercise and a.name == "reference")
-    return next(iter(found.sources.values()))
-
-
-def fits(locator) -> bool:
-    """Nothing is cut off at the right."""
-    return locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-
-
-def picture(output):
-    image = output.locator("img[alt]").first
-    image.wait_for()
-    return image.get_attribute("alt")
-
-
 def test_lab_07(page, server, shot):
     lab = labdriver.Notebook(page, server, LAB07.name, [cell.id for cell in load(LAB07).cells])
     lab.run_all()
@@ -57,34 +41,34 @@ def test_lab_07(page, server, shot):
     faults = lab.output("faults").inner_text()
     for digits in ("3.0003224529", "3.0001015363", "3.0000768451", "1.523e-07", "1.934e-08", "1.573e-08"):
         assert digits in faults
-    assert "they part" not in picture(lab.output("line"))
-    assert "rngState after step 20" in picture(lab.output("first-rng"))
-    assert fits(lab.output("first-rng"))
+    assert "they part" not in labdriver.alt(lab.output("line"))
+    assert "rngState after step 20" in labdriver.alt(lab.output("first-rng"))
+    assert labdriver.fits(lab.output("first-rng"))
     shot("two-trajectories", lab.cell("first-rng"))
 
     # A snapshot without momentum is drawn as it is, and its card names what was lost.
     lab.type("resume-capture-answer", COLD)
     lab.run("resume-capture-answer")
-    assert "Differs: parameters from 20, optimizer from 20" in picture(lab.run("resume-capture-draw"))
+    assert "Differs: parameters from 20, optimizer from 20" in labdriver.alt(lab.run("resume-capture-draw"))
     shot("wrong-drawing", lab.cell("resume-capture-draw"))
     failing = lab.run("resume-capture-check")
     assert "Not yet" in failing.inner_text()
     assert "lost its momentum" in failing.inner_text()
-    assert fits(failing)
+    assert labdriver.fits(failing)
     shot("failing-card", lab.cell("resume-capture-check"))
 
     # The right one.
-    lab.type("resume-capture-answer", reference("resume.capture"))
+    lab.type("resume-capture-answer", answerbook.reference("resume.capture"))
     lab.run("resume-capture-answer")
-    assert "Differs: nothing" in picture(lab.run("resume-capture-draw"))
+    assert "Differs: nothing" in labdriver.alt(lab.run("resume-capture-draw"))
     assert "Passed" in lab.run("resume-capture-check").inner_text()
     shot("passing-card", lab.cell("resume-capture-check"))
 
     # A run that was really killed, and resumed in a real process.
     lab.run("resume-continue-given")
-    lab.type("resume-continue-answer", reference("resume.continue"))
+    lab.type("resume-continue-answer", answerbook.reference("resume.continue"))
     lab.run("resume-continue-answer")
-    assert "The run was killed after step" in picture(lab.run("resume-continue-draw"))
+    assert "The run was killed after step" in labdriver.alt(lab.run("resume-continue-draw"))
     shot("killed-run", lab.cell("resume-continue-draw"))
     assert "Passed" in lab.run("resume-continue-check").inner_text()
 

@@ -40,16 +40,6 @@ def open_lab(page, server, path):
     return labdriver.Notebook(page, server, path.name, [cell.id for cell in load(path).cells])
 
 
-def reference(exercise: str) -> str:
-    answers = answerbook.answers(LAB01.name[:2] if exercise.startswith("pipeline") else "00")
-    return next(iter(next(a for a in answers if a.exercise == exercise and a.name == "reference").sources.values()))
-
-
-def fits(locator) -> bool:
-    """Nothing is cut off at the right."""
-    return locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-
-
 @labdriver.both_themes
 def test_lab_01(page, server, shot):
     lab = open_lab(page, server, LAB01)
@@ -74,7 +64,7 @@ def test_lab_01(page, server, shot):
     assert widget.locator("svg[role=img]").inner_html() != before_drawing
     assert "90" in widget.locator("[aria-live]").inner_text()  # 10 + 8 * 10
     shot("widget", lab.cell("widget"))
-    assert fits(widget)
+    assert labdriver.fits(widget)
 
     # A wrong answer, then the right one.
     lab.type("pipeline-makespan-answer", "serial = overlapped = 64")
@@ -85,9 +75,9 @@ def test_lab_01(page, server, shot):
     assert "Not yet" in failing.inner_text()
     assert "Try next" in failing.inner_text()
     shot("failing-card", lab.cell("pipeline-makespan-check"))
-    assert fits(failing)
+    assert labdriver.fits(failing)
     assert failing.locator(".labkit-card").evaluate(CONTRAST) >= 4.5
-    lab.type("pipeline-makespan-answer", reference("pipeline.makespan"))
+    lab.type("pipeline-makespan-answer", answerbook.reference("pipeline.makespan"))
     lab.run("pipeline-makespan-answer")
     passing = lab.run("pipeline-makespan-check")
     assert "Passed" in passing.inner_text()
@@ -95,7 +85,7 @@ def test_lab_01(page, server, shot):
     assert passing.locator(".labkit-card").evaluate(CONTRAST) >= 4.5
 
     # A real experiment answers too.
-    lab.type("pipeline-reality-answer", reference("pipeline.reality"))
+    lab.type("pipeline-reality-answer", answerbook.reference("pipeline.reality"))
     lab.run("pipeline-reality-answer")
     lab.run("pipeline-reality-draw")
     shot("real-run", lab.cell("pipeline-reality-draw"))
@@ -107,7 +97,7 @@ def test_lab_01(page, server, shot):
     assert f"5 of {POINTS} points" in progress.inner_text()
     assert re.search(r"pipeline\.makespan.*passed", progress.inner_text(), re.IGNORECASE | re.DOTALL)
     shot("progress", lab.cell("progress"))
-    assert fits(progress)
+    assert labdriver.fits(progress)
     assert page.errors == []
     assert page.strangers == []
 
@@ -119,7 +109,7 @@ def test_lab_00(page, server, shot):
     assert lab.output("first-picture").locator("svg[role=img]").is_visible()
     assert "cores" in lab.output("machine").inner_text().lower()
     shot("machine", lab.cell("machine"))
-    assert fits(lab.output("machine"))
+    assert labdriver.fits(lab.output("machine"))
     assert "Not answered yet" in lab.output("start-practice-check").inner_text()
 
     # The check cell run before its answer in a new session says so, instead of a NameError.
@@ -130,7 +120,7 @@ def test_lab_00(page, server, shot):
     assert "Traceback" not in said
     shot("undefined", lab.cell("start-practice-check"))
 
-    lab.type("start-practice-answer", reference("start.practice"))
+    lab.type("start-practice-answer", answerbook.reference("start.practice"))
     lab.run("start-practice-answer")
     lab.run("start-practice-draw")
     assert "Passed" in lab.run("start-practice-check").inner_text()

@@ -9,6 +9,7 @@ from typing import Any
 
 from labkit.checks.answer import LocalAnswer
 from labkit.checks.engine import evaluate
+from labkit.checks.registry import find
 from labkit.checks.result import Result
 from labkit.course import load
 from labkit.course.answers import Answer, read_answer_file
@@ -29,6 +30,13 @@ def answers(number: str) -> list[Answer]:
     """Every answer of a lab, in the order of the files."""
     files = sorted((ROOT / "tests" / "answers" / number).glob("*.py"))
     return [answer for file in files for answer in read_answer_file(file)]
+
+
+def reference(exercise: str) -> str:
+    """The code of an exercise's first right answer."""
+    chosen = lab(find(exercise).lab)
+    found = next(a for a in answers(chosen.number) if a.exercise == exercise and a.name == "reference")
+    return next(iter(found.sources.values()))
 
 
 def judge(number: str, answer: Answer) -> Result:

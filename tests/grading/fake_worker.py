@@ -1,7 +1,7 @@
 """A foreman without torch: the same as labkit.grading.worker, verdicts made up from the answer's text.
 
-An answer says what happens: `die` ends the process, `die once` too, but not the second time; `hang` never ends;
-`fault` raises in the judge; `right` passes; anything else fails.
+An answer says what happens: `die` ends the process, `die once` too, but not the second time; `slot lost` ends the slot,
+not the second time; `hang` never ends; `fault` raises in the judge; `right` passes; anything else fails.
 """
 
 from __future__ import annotations
@@ -13,12 +13,20 @@ import time
 from pathlib import Path
 
 from labkit.errors import UsageError
-from labkit.grading.worker import main
+from labkit.grading.worker import SlotLost, main
 from labkit.ranks.protocol import Channel
 
 
+class Shared:
+    def slot(self):
+        pass
+
+    def forget(self):
+        pass
+
+
 class Judge:
-    def __init__(self, setting: dict) -> None:
+    def __init__(self, setting: dict, slot: None) -> None:
         if setting["unsafe"]:
             raise UsageError("this machine can't confine an answer")
         self.isolation = {"way": "made up", "closed": [], "open": ["all"]}
@@ -31,11 +39,14 @@ class Judge:
 
     def judge(self, task: dict) -> dict:
         answer = "".join(task["sources"].values())
-        if "die once" in answer:
-            seen = Path(os.environ["FAKE_WORKER"], f"{task['learner']}-{task['exercise']}")
-            if not seen.exists():
-                seen.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+        seen = Path(os.environ["FAKE_WORKER"], f"{task['learner']}-{task['exercise']}")
+        if ("die once" in answer or "slot lost" in answer) and not seen.exists():
+            seen.touch()
+            if "slot lost" in answer:
+                raise SlotLost("the grading server has ended: grade this answer again")
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif "once" in answer:
+            pass
         elif "die" in answer:
             os.kill(os.getpid(), signal.SIGKILL)
         elif "hang" in answer:
@@ -61,4 +72,4 @@ class Judge:
 
 
 if __name__ == "__main__":
-    main(Channel.of(int(sys.argv[1])), lambda: None, Judge)
+    main(Channel.of(int(sys.argv[1])), Shared, Judge)

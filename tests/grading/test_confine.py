@@ -210,8 +210,8 @@ class TestAnswers:
         assert judge(program(reference("pipeline.recurrence", "01")), slots, KEY).verdict is Verdict.PASSED
 
     def test_a_server_that_died_is_replaced(self, slots):
-        slots._servers[0]._process.kill()
-        slots._servers[0]._process.wait()
+        slots._nursery._process.kill()
+        slots._nursery._process.wait()
         assert judge(program(reference("pipeline.recurrence", "01")), slots, KEY).verdict is Verdict.PASSED
 
     def test_ranks_run_inside(self, slots):
@@ -235,7 +235,7 @@ class TestAnswers:
 # A hole is noticed -------------------------------------------------------------------------------------------------
 
 _HOLES = {
-    "seccomp": ("server.seccomp.program = lambda: b''", "trace a process"),
+    "seccomp": ("nursery.seccomp.program = lambda: b''", "trace a process"),
     "own root": ("place.build_root = lambda: place.sys_.mount('proc', '/proc', 'proc')", "read the judges'"),
     "privileges": ("confinement._drop = lambda way: None", "keep privileges|become root"),
     "limits": ("confinement._limit = lambda limits: None", "use more than its limits"),
@@ -256,7 +256,9 @@ def test_a_server_with_a_hole_refuses_to_start(hole, monkeypatch):
     broken, said = _HOLES[hole]
     from labkit.grading.confine import slots as module
 
-    start = "from labkit.grading.confine import server, place, confinement, escapes; server.warm_up = lambda _: None; "
+    start = (
+        "from labkit.grading.confine import nursery, place, confinement, escapes; nursery.warm_up = lambda _: None; "
+    )
     monkeypatch.setattr(module, "_MAIN", f"{start}{broken}; {module._MAIN}")
     with pytest.raises(UsageError, match=said), Slots(1, way="namespaces"):
         pass

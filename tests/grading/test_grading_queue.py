@@ -66,7 +66,8 @@ def test_marks_do_not_depend_on_how_many_work(tmp_path):
 
 def test_dying_and_faulty_judges_cost_one_exercise(tmp_path):
     submissions = class_of(
-        tmp_path / "class", {"ada": "right", "ben": "die", "cleo": "die once, right", "dan": "fault", "eve": "right"}
+        tmp_path / "class",
+        {"ada": "right", "ben": "die", "cleo": "die once, right", "dan": "fault", "eve": "slot lost, right"},
     )
     done = verdicts(run(submissions, tmp_path / "out"))
     by_learner = {

@@ -41,3 +41,24 @@ def test_a_lost_server_gives_no_verdict():
         killer.join()
         again = Program(answerbook.lab("01").path, right.exercise, right.sources, "ada")
         assert judge(again, slots, KEY).verdict == "passed"
+
+
+def test_slots_of_one_nursery_are_apart():
+    right = next(a for a in answerbook.answers("01") if a.right and a.exercise == "pipeline.steady_state")
+    program = Program(answerbook.lab("01").path, right.exercise, right.sources, "ada")
+    whose = {"pipeline-steady-state-answer": "import os\ndef ms_per_batch(*_): return os.getuid(), os.listdir('/proc')"}
+    looks = Program(answerbook.lab("01").path, right.exercise, whose, "ada")
+    with Slots(2) as slots:
+        with slots.answer(looks) as one, slots.answer(looks) as two:
+            (first, seen), (second, seen_too) = one.call(), two.call()
+        if slots.report.way == "namespaces":
+            assert first != second, "no two answers at a time are one user"
+            assert not [name for name in (*seen, *seen_too) if name.isdigit() and name != "1"]
+        below = psutil.Process().children(recursive=True)
+        servers = [process for process in below if not process.children()]
+        assert len(servers) == 2
+        servers[0].kill()
+        psutil.wait_procs(servers[:1], timeout=10)
+        assert servers[1].is_running()
+        assert [judge(program, slots, KEY).verdict for _ in range(3)] == ["passed"] * 3
+        assert servers[1].is_running(), "the other slot never noticed"

@@ -153,15 +153,7 @@ def lesson(room, pages, tmp_path):
         lab.run("progress")  # the last cell: Jupyter adds an empty one below
         wait_for(lambda lab=lab: lab.page.locator(".jp-Notebook .jp-Cell").count() > len(lab.order))
         lab.order.append("mine")
-        file = Path("/home") / room.names[name] / path
-        saved = file.stat().st_mtime_ns
-
-        def save(lab=lab, file=file, saved=saved):
-            lab.page.keyboard.press("Control+s")
-            lab.page.wait_for_timeout(500)
-            return file.stat().st_mtime_ns != saved
-
-        wait_for(save)
+        lab.save(Path("/home") / room.names[name] / path)
         lab.type("mine", f"!labkit submit {LAB}")
         assert "hand-in 1" in lab.run("mine").inner_text()
         shot(lab.page, f"submitted-{name}")

@@ -56,7 +56,7 @@ def start(control: Channel, said: int) -> Forked:
         tree.close_all_but(control.fileno())
         from labkit.ranks.server import main
 
-        main(control)
+        main(control, warm=True)
     except BaseException:
         traceback.print_exc()
     finally:

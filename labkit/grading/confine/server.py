@@ -1,4 +1,4 @@
-"""The server of a slot: torch loaded, one thread, no secret; forks a child for every answer and watches it.
+"""The server of a slot: forked from the nursery with torch loaded; forks a child for every answer and watches it.
 
 It never holds a hidden input: what once was in its memory could be read in every child. A child's task, its inputs and
 its answers pass it by, on a descriptor that it only hands on.
@@ -7,18 +7,16 @@ its answers pass it by, on a descriptor that it only hands on.
 from __future__ import annotations
 
 import contextlib
-import gc
-import importlib
 import os
 import select
 import shutil
 import signal
-import sys
 import tempfile
 import time
+from dataclasses import replace
 from typing import Any
 
-from labkit.grading.confine import escapes, landlock, place, seccomp, view
+from labkit.grading.confine import escapes
 from labkit.grading.confine import syscalls as sys_
 from labkit.grading.confine.confinement import Way
 from labkit.grading.confine.limits import Limits
@@ -26,76 +24,23 @@ from labkit.grading.confine.watch import Watch, all_others, descendants
 from labkit.ranks import tree
 from labkit.ranks.protocol import Channel
 
-HEAVY = ("pandas", "torch._dynamo", "torch.utils.data", "labkit.grading.confine.child", "labkit.ranks.server")
 LOOK = 0.1  # s between two looks at what an answer uses
-NAMES = ("namespaces", "user namespace", "landlock", "none")
-NOWAY = (
-    "nothing on this machine can confine an answer ({why}): grade where namespaces or Landlock are allowed, "
-    "or accept the risk with unsafe=True (--unsafe)"
-)
 
 
-def main(words: list[str]) -> None:
-    """Serve until the judge is gone.
+def serve(control: Channel, way: Way, uid: int, nursery: int) -> None:
+    """Try the confinement out, say what it holds, then run answers until the judge is gone.
 
-    words: the channel to the judge (a descriptor), the way wished for, "unsafe" or ""; in the second start, inside the
-    new namespaces, the way that was chosen and the user id that its children take on.
+    uid: the user id that this slot's answers take on; 0 where they keep their own. nursery: the process it came from.
     """
-    control = Channel.of(int(words[1]))
-    if len(words) < 5:
-        name = _choose(words[2], unsafe=bool(words[3]), control=control)
-        if name in NAMES[:2]:
-            user = name == NAMES[1]
-            place.into(user=user, words=[*sys.orig_argv, name], judge=os.getppid())
-        way = _settle(name)
+    if way.namespaces:  # the nursery's id isn't known in here; its end takes this namespace along in any case
+        sys_.prctl(sys_.PR_SET_PDEATHSIG, signal.SIGKILL)
+        sys_.unshare(sys_.NEW_NS)
+        sys_.mount("proc", "/proc", "proc", sys_.MS_NOSUID | sys_.MS_NODEV)
     else:
-        way = Way(words[4], uid=int(words[5]) if words[4] == NAMES[0] else 0, filter=seccomp.program())
-    _serve_all(control, way)
-
-
-def _choose(wish: str, *, unsafe: bool, control: Channel) -> str:
-    """The best way that is possible here; tells the judge and ends where there is none."""
-    why = {}
-    for name in [wish] if wish else NAMES[: 4 if unsafe else 3]:
-        if not (reason := _against(name)):
-            return name
-        why[name] = reason
-    told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
-    control.send({"refused": NOWAY.format(why=told)})
-    raise SystemExit(1)
-
-
-def _against(name: str) -> str:
-    """What speaks against a way; "" where it is possible."""
-    if name == "none":
-        return ""
-    if name != "none" and sys_.ARCH not in ("x86_64", "aarch64"):
-        return f"no seccomp filter for {sys_.ARCH}"
-    if name == "landlock":
-        return place.unreadable() if landlock.version() else "the kernel has no Landlock"
-    if name == "namespaces" and os.geteuid():
-        return "not root"
-    return place.possible(user=name == "user namespace")
-
-
-def _settle(name: str) -> Way:
-    """A way that needs no namespaces: the server stays where it is."""
-    tree.adopt_orphans()
-    if name == "none":
-        return Way(name)
-    ports = landlock.only_ports(landlock.EPHEMERAL) if landlock.version() >= 4 else -1
-    uid = place.outside_user() if os.geteuid() == 0 else 0
-    return Way(name, uid=uid, read=tuple(view.readable()), ports=ports, filter=seccomp.program(shared=True))
-
-
-def _serve_all(control: Channel, way: Way) -> None:
-    for number in (signal.SIGINT, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
-    received = control.receive()
-    if received is None:
-        return
-    warm_up(received[0]["imports"])
-    server = Server(way)
+        tree.die_with(nursery)
+        tree.adopt_orphans()
+    tree.close_all_but(control.fileno(), *([way.ports] if way.ports >= 0 else []))
+    server = Server(replace(way, uid=uid))
     try:
         closed, left = escapes.report(server)
     except RuntimeError as error:
@@ -106,24 +51,6 @@ def _serve_all(control: Channel, way: Way) -> None:
         message, fds = received
         if "answer" in message and not server.answer(control, Limits(**message["answer"]), fds):
             return
-
-
-def warm_up(imports: list[tuple[str, str]]) -> None:
-    """Load what answers use, so that no child has to; start no thread."""
-    import numpy as np
-    import torch
-
-    from labkit.ranks import counting
-
-    for module, name in [*((module, "") for module in HEAVY), *imports]:
-        with contextlib.suppress(Exception):  # the answer that needs it will say so
-            getattr(importlib.import_module(module), name or "__name__")
-    torch.set_num_threads(1)
-    np.ones(2) @ np.ones(2)
-    torch.nn.functional.mse_loss(torch.nn.Linear(2, 1)(torch.ones(3, 2)), torch.zeros(3, 1))
-    counting.install()
-    gc.collect()
-    gc.freeze()  # the collector leaves these objects alone, so their pages stay shared with the children
 
 
 class Server:

@@ -1,4 +1,4 @@
-"""The judge's side: the servers, one a slot, and the handle of an answer that runs in one of them."""
+"""The judge's side: the nursery, the slots whose servers it forks, and the handle of an answer in one of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from labkit.ranks.protocol import Channel
 
 START = 120.0  # s for a server to load torch on a slow disk
 WAYS = ("namespaces", "user namespace", "landlock", "none")
-_MAIN = "from labkit.grading.confine.server import main; main(sys.argv)"
+_MAIN = "from labkit.grading.confine.nursery import main; main(sys.argv)"
 _ENVIRON = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
@@ -60,16 +61,18 @@ class Slots:
             raise UsageError("way 'none' confines nothing: say unsafe=True too")
         self.unsafe, self._way = unsafe, way
         self.report = IsolationReport("none")
-        self._servers: list[Server] = []
-        self._free: queue.SimpleQueue[Server] = queue.SimpleQueue()
+        self._nursery: Nursery | None = None
+        self._slots: list[Slot] = []
+        self._free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Slots:
         try:
-            self._servers = [Server(self._way, unsafe=self.unsafe) for _ in range(self.count)]
-            for server in self._servers:
-                server.wait_until_ready()
-                self._free.put(server)
-            self.report = self._servers[0].report
+            made = [self._fresh() for _ in range(self.count)]
+            for slot in made:
+                slot.wait_until_ready()
+                self._free.put(slot)
+            self.report = made[0].report
         except BaseException:
             self.close()
             raise
@@ -80,11 +83,25 @@ class Slots:
     ) -> None:
         self.close()
 
+    def _fresh(self) -> Slot:
+        """Another slot; from another nursery, should the first be gone."""
+        with self._lock:
+            if self._nursery is None or not self._nursery.alive:
+                if self._nursery is not None:
+                    self._nursery.close()
+                self._nursery = Nursery(self._way, unsafe=self.unsafe)
+            slot = self._nursery.slot()
+            self._slots = [one for one in self._slots if one.alive] + [slot]
+            return slot
+
     def close(self) -> None:
         """End all servers, and whatever still runs below them."""
-        for server in self._servers:
-            server.close()
-        self._servers = []
+        for slot in self._slots:
+            slot.close()
+        self._slots = []
+        if self._nursery is not None:
+            self._nursery.close()
+            self._nursery = None
 
     @contextlib.contextmanager
     def answer(self, program: Program, limits: Limits | None = None) -> Iterator[ConfinedAnswer]:
@@ -92,26 +109,62 @@ class Slots:
 
         Any number of threads may ask. Raises UsageError where the lab has no such exercise or answer cell.
         """
-        server = self._free.get()
+        slot = self._free.get()
         try:
-            if not server.alive:
-                server.close()
-                fresh = Server(self._way, unsafe=self.unsafe)
-                self._servers[self._servers.index(server)] = server = fresh
-                server.wait_until_ready()
-            with ConfinedAnswer(server.control, program, limits or Limits()) as answer:
+            if not (slot.alive and slot.nursery is self._nursery and slot.nursery.alive):
+                slot.close()
+                slot = self._fresh()
+                slot.wait_until_ready()
+            with slot.answer(program, limits) as answer:
                 yield answer
         finally:
-            self._free.put(server)
+            self._free.put(slot)
 
 
-class Server:
-    """A process that was started by exec with an empty environment, and forks one child an answer."""
+class Slot:
+    """One place to run answers in, one after the other. report: how they are kept apart, once it is ready."""
 
-    def __init__(self, way: str, *, unsafe: bool) -> None:
-        self.control, theirs = Channel.pair()
+    def __init__(self, control: Channel, nursery: Nursery) -> None:
+        self.control = control
         self.report = IsolationReport("none")
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the server lives
+        self.nursery = nursery
+
+    @property
+    def alive(self) -> bool:
+        """Whether its server is there: between answers it says nothing, except by its end."""
+        return self.control.fileno() >= 0 and not select.select([self.control], [], [], 0)[0]
+
+    def wait_until_ready(self) -> None:
+        """Returns when torch is loaded and the confinement has been tried out.
+
+        Raises UsageError where nothing can confine an answer here, LabkitError where the server can't start.
+        """
+        ready, _, _ = select.select([self.control], [], [], START)
+        received = self.control.receive() if ready else None
+        if received is None:
+            raise LabkitError(f"the grading server could not start: {self.nursery.last_words()}")
+        message = received[0]
+        if "refused" in message:
+            raise UsageError(message["refused"])
+        self.report = IsolationReport(message["way"], tuple(message["closed"]), tuple(message["open"]))
+
+    def answer(self, program: Program, limits: Limits | None = None) -> ConfinedAnswer:
+        """An answer that runs here as long as the result is entered. Raises UsageError for what the lab hasn't."""
+        return ConfinedAnswer(self.control, program, limits or Limits())
+
+    def close(self) -> None:
+        """End its server, and the answer that may run in it."""
+        with contextlib.suppress(OSError):
+            self.control.sock.shutdown(socket.SHUT_RDWR)
+        self.control.close()
+
+
+class Nursery:
+    """The process that forks slots' servers, started by exec with an empty environment; see `confine.nursery`."""
+
+    def __init__(self, way: str = "", *, unsafe: bool = False) -> None:
+        self._control, theirs = Channel.pair()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the nursery lives
         root = str(Path(__file__).parents[3])
         code = f"import sys; sys.path.append({root!r}); {_MAIN}"
         words = [str(theirs.fileno()), way, "unsafe" if unsafe else ""]
@@ -126,33 +179,32 @@ class Server:
             start_new_session=True,
         )
         theirs.close()
-        self.control.send({"imports": preloaded()})
+        self._control.send({"imports": preloaded()})
 
     @property
     def alive(self) -> bool:
         """Whether it still runs."""
         return self._process.poll() is None
 
-    def wait_until_ready(self) -> None:
-        """Returns when torch is loaded and the confinement has been tried out. LabkitError where that fails."""
-        ready, _, _ = select.select([self.control], [], [], START)
-        received = self.control.receive() if ready else None
-        if received is None:
-            raise LabkitError(f"the grading server could not start: {self._last_words()}")
-        message = received[0]
-        if "refused" in message:
-            raise UsageError(message["refused"])
-        self.report = IsolationReport(message["way"], tuple(message["closed"]), tuple(message["open"]))
+    def slot(self) -> Slot:
+        """Ask for another slot; `Slot.wait_until_ready` says whether it came to be."""
+        mine, theirs = Channel.pair()
+        self._control.send({"slot": True}, [theirs.fileno()])
+        theirs.close()
+        return Slot(mine, self)
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """The last line that it or a server wrote to stderr."""
         lines = os.pread(self._said.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "no reason was given")
 
+    def forget(self) -> None:
+        """In a forked copy of the process that started it: it isn't ours to keep or to end."""
+        self._control.close()
+
     def close(self) -> None:
         """End it and everything below it."""
-        with contextlib.suppress(OSError):
-            self.control.sock.shutdown(socket.SHUT_RDWR)
-        self.control.close()
+        self._control.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
