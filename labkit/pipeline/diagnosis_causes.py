@@ -40,6 +40,7 @@ class Limits:
     Attributes:
         loss: waiting below this share isn't worth a change: run-to-run spread of a loader is about as large.
         fetch_ms: a fetch costs about this much whatever one does; below it, waiting is no fault.
+        small_bytes: of a batch; up to here the trip of the bytes themselves costs next to nothing.
         fewest: batches below which a mean says little.
         busy: cores that others may keep busy; above it, times say more about them than about the loader.
         dominates: a part that takes this share of a whole is the part to work on.
@@ -57,6 +58,7 @@ class Limits:
 
     loss: float = 0.10
     fetch_ms: float = 1.0
+    small_bytes: float = 1.0 * MIB
     fewest: int = 8
     busy: float = 0.35
     dominates: float = 0.5

@@ -182,6 +182,13 @@ class Record:
         return max(0.0, 1.0 - self.computing - self.starved)
 
     @property
+    def fetch_price(self) -> float:
+        """Ms that a fetch costs here whatever one does: as much as that of one ready tensor, if batches are small."""
+        if self.in_one is None or self.in_one.get_cost is None or self.batch_bytes > LIMITS.small_bytes:
+            return LIMITS.fetch_ms
+        return max(LIMITS.fetch_ms, self.in_one.get_cost)
+
+    @property
     def held(self) -> float:
         """Bytes of the batches that are out at a time, when every one of them is ready."""
         return (self.workers or 0) * self.prefetch_factor * self.batch_bytes
@@ -194,21 +201,21 @@ class Record:
     @property
     def steady_loss(self) -> float:
         """Waiting between batches, beyond the price of a fetch, as a share of the epoch."""
-        over = [max(0.0, wait - LIMITS.fetch_ms) for wait in self.waits]
+        over = [max(0.0, wait - self.fetch_price) for wait in self.waits]
         return fmean(over) * (self.batches - 1) / self.epoch if over else 0.0
 
     @property
     def start_loss(self) -> float:
         """Waiting for a later epoch's first batch, beyond preparing it, as a share of the epoch."""
         fill = self.mean_prepare if self.prepare else 0.0
-        return max(0.0, self.later_wait - fill - LIMITS.fetch_ms) / self.epoch
+        return max(0.0, self.later_wait - fill - self.fetch_price) / self.epoch
 
     @property
     def first_loss(self) -> float:
         """The same in the first epoch, as a share of that epoch."""
         fill = self.mean_prepare if self.prepare else 0.0
         epoch = self.epoch - self.later_wait + self.first_wait
-        return max(0.0, self.first_wait - fill - LIMITS.fetch_ms) / epoch
+        return max(0.0, self.first_wait - fill - self.fetch_price) / epoch
 
     def plan(self) -> Plan:
         """A later epoch, for the recurrence."""

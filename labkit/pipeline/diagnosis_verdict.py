@@ -50,6 +50,8 @@ def judge(record: Record) -> Verdict:
     )
     if record.steady_loss + record.start_loss < LIMITS.loss:
         queue = "" if record.workers else ", and nothing could be gained with workers"
+        if record.fetch_price > LIMITS.fetch_ms:
+            queue = f"; a fetch of one ready tensor takes {record.fetch_price:.3g} ms here, too, and isn't counted"
         return Verdict(HEALTHY, f"{waits}: nothing to fix in the loader{queue}", {}, out, unseen, None)
     return Verdict(UNSURE, f"{waits}, and no rule explains it", {}, out, unseen, None)
 

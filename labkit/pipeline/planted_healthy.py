@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from functools import partial
+from statistics import median
 from typing import Any
 
 import torch
@@ -76,15 +79,36 @@ class Training:
 def _real_step(draw: Draw, seed: int) -> Any:
     size, columns = draw.size(64), draw.size(256)
     batches, times = draw.batches(90), draw.size(10)
-    dataset = TensorDataset(torch.rand(batches * size, columns), torch.arange(batches * size))
+    rows = torch.rand(batches * size, columns)
+    once, fetch = _update_and_fetch_ms(rows[:size])
+    times = max(times, math.ceil(40 * fetch / once))  # where processes wake up slowly, only a longer step hides a fetch
+    batches = min(batches, max(30, int(5000 / (times * once))))
+    dataset = TensorDataset(rows[: batches * size], torch.arange(batches * size))
     make = partial(loader, dataset, batch_size=size, workers=1, shuffle=True)
-    sizes = {"batches": batches, "batch size": size, "updates": times}
+    sizes = {"batches": batches, "batch size": size, "updates": times, "fetch ms": fetch}
     return (
         make,
         Training(columns, times),
         "Rows of a tensor in memory, and a network that is trained on the CPU.",
         sizes,
     )
+
+
+def _update_and_fetch_ms(rows: torch.Tensor) -> tuple[float, float]:
+    """Medians: one update of the network on these rows, and the fetch of a batch like them from a worker after it."""
+    train = Training(rows.shape[1], 5)
+    feed = iter(
+        loader(TensorDataset(rows.repeat(12, 1), torch.arange(12 * len(rows))), batch_size=len(rows), workers=1)
+    )
+    updates, fetches = [], []
+    for _ in range(12):
+        begin = time.perf_counter()
+        batch = next(feed)
+        middle = time.perf_counter()
+        train(batch)
+        fetches.append(middle - begin)
+        updates.append((time.perf_counter() - middle) / train.times)
+    return median(updates) * 1000, median(fetches) * 1000
 
 
 def _stream(draw: Draw, seed: int) -> Any:

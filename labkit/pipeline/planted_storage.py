@@ -15,6 +15,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from labkit.errors import LabkitError
+from labkit.pipeline.packing.cache import cached as resident
+from labkit.pipeline.packing.cache import evict
 from labkit.pipeline.planted import Workload
 from labkit.pipeline.planted_parts import Draw, Folder, Step
 from labkit.pipeline.planted_supply import STEP, loader
@@ -30,15 +32,9 @@ def forget(path: Path) -> None:
 
 
 def cached(path: Path) -> bool:
-    """Whether all of a file is in the page cache; asks the kernel for a read that must not wait for a disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        size = os.fstat(fd).st_size
-        return os.preadv(fd, [bytearray(size)], 0, os.RWF_NOWAIT) == size
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(fd)
+    """Whether all of a file is in the page cache. Asked by mincore: a read that must not wait begins to read ahead."""
+    found = resident([path])
+    return found.resident == found.pages
 
 
 class Files(Dataset[torch.Tensor]):
@@ -92,8 +88,7 @@ def write_files(folder: Folder, cause: str, contents: list[bytes]) -> list[Path]
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # pages that aren't on the disk yet can't be dropped
-    forget(paths[0])
-    if cached(paths[0]):
+    if evict(paths[:1]).state != "cold":
         folder.close()
         raise LabkitError(
             f"planted({cause!r}) needs a temporary folder on a disk, and {folder.path.parent} is in memory: "
@@ -104,8 +99,7 @@ def write_files(folder: Folder, cause: str, contents: list[bytes]) -> list[Path]
 
 def cold_first(make: Callable[[], DataLoader[Any]], paths: list[Path]) -> DataLoader[Any]:
     """A loader, and none of its files in the page cache."""
-    for path in paths:
-        forget(path)
+    evict(paths)
     return make()
 
 

@@ -123,7 +123,16 @@ def test_three_learners(chromium, tmp_path):
     assert passed == {"pipeline.steady_state", "pipeline.reality"}
 
     page = chromium.new_page(viewport={"width": 1100, "height": 900})
+    said = {}
     for who in answers:
         page.goto((tmp_path / "marks" / "learners" / f"{who}.html").as_uri())
+        said[who] = page.locator("main").inner_text()
         keep(page, f"{who}-report")
+        assert f"{float(marks[who]['score']):g} of {most} points" in said[who]
+        assert labdriver.fits(page.locator("html"))
+        assert KEY not in page.content()
     page.close()
+    assert said["ada"].count("✔ Passed") == 2 * len(RIGHT), "in the table and on the card"
+    assert "did the two change places?" in said["bob"], "the mistake by its name"
+    assert said["bob"].count("Try next") == len(RIGHT)
+    assert "No such file or directory" in said["eve"]
