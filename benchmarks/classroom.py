@@ -59,6 +59,7 @@ def main(words: list[str]) -> int:
             "board": board_of_many,
         }[part]()
         print(json.dumps({part: kept[part]}), flush=True)
+        RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
     text = table(kept)
     print(text)

@@ -292,3 +292,35 @@ def test_a_trace_is_repeated_to_the_length_of_an_epoch():
     assert replay(plan).makespan == pytest.approx(1 + 1000)
     assert plan.scaled(3.0).prepare == pytest.approx([2, 4])
     assert Plan([0.0], [1.0]).scaled(3.0).prepare == [3.0]
+
+
+# What this machine does to a fetch, and to a start ------------------------------------------------------------------
+
+SLOW_TO_WAKE = replace(HEALTHY, waits=(4.0,) * 39, get_cost=4.0)
+
+
+def test_what_any_fetch_costs_here_is_no_fault():
+    ready = Trial(prepare=0.3, train=15.0, get_cost=3.0, sending=0.2)
+    assert judge(SLOW_TO_WAKE).cause == "not enough evidence", "a sixth of the time, and no rule knows why"
+    verdict = judge(replace(SLOW_TO_WAKE, in_one=ready))
+    assert verdict.cause == "healthy"
+    assert "one ready tensor takes 3 ms" in verdict.evidence
+    big = replace(SLOW_TO_WAKE, in_one=ready, batch_bytes=4.0 * MIB)
+    assert big.fetch_price == LIMITS.fetch_ms, "where bytes are many their trip is what can be saved"
+
+
+def test_a_trial_says_when_its_workers_begin():
+    base = replace(HEALTHY.plan(), start=500.0)
+    assert Trial(prepare=1.0, start=30.0).plan(base).start == 30.0
+    assert Trial(prepare=1.0, start=900.0).plan(base).start == 500.0
+    assert Trial(prepare=1.0).plan(base).start == 500.0
+    assert Trial(prepare=1.0, start=30.0).plan(base, start=7.0).start == 7.0
+
+
+def test_fewer_batches_ready_are_tried_before_the_gain_is_told():
+    held = replace(HEALTHY, batch_bytes=16.0 * MIB, prefetch_factor=16, get_cost=5.0, waits=(5.0,) * 39)
+    told = remedy("prefetch memory", held)
+    assert told.gain == 1.0
+    tried = remedy("prefetch memory", replace(held, fewer_ready=Trial(prepare=10.0, train=15.0, get_cost=3.0)))
+    assert 1.05 < tried.gain < 1.15
+    assert tried.saves == told.saves > 0

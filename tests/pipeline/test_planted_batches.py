@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from labkit.errors import LabkitError
+from labkit.pipeline.packing.cache import evict
 from labkit.pipeline.planted import KINDS, planted
 from labkit.pipeline.planted_batches import can_limit_shm
 from labkit.pipeline.planted_parts import cores
@@ -204,3 +205,13 @@ def test_mixed_jobs_name_both_causes(job):
     assert isinstance(job.make_loader(), DataLoader)
     faulty, fixed = job.make_loader(), job.make_fixed()
     assert faulty.persistent_workers < fixed.persistent_workers or type(faulty.dataset) is not type(fixed.dataset)
+
+
+def test_asking_whether_a_file_is_cached_reads_nothing_of_it(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 200_000)
+    if evict([path]).state != "cold":
+        pytest.skip("this folder is in memory")
+    assert [cached(path) for _ in range(20)] == [False] * 20
+    path.read_bytes()
+    assert cached(path)
