@@ -37,7 +37,7 @@ def main(words: list[str]) -> int:
     how = parser.parse_args(words)
     if how.runs < 1:
         parser.error(f"--runs is {how.runs}: give 1 or more")
-    keep = Keep(how.keep, stamp())
+    keep = Keep(how.keep, stamp)
     wanted = todo(how.only or [*KINDS, SETTINGS], how.runs, how.first_seed)
     begin, left = time.perf_counter(), 0
     for what, seed in wanted:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import re
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
+
+from labkit.pipeline.planted import _MAKERS as PLANTS
 
 Row = dict[str, Any]
 
@@ -19,31 +23,45 @@ PIPELINE = Path(__file__).parents[1] / "labkit" / "pipeline"
 MEASURED = ("planted*", "diagnos*", "prob*", "remedy*", "measurement", "trace", "recurrence", "line", "timeline")
 
 
-def stamp() -> str:
-    """Of the code that the figures come from: rows of other code are stale."""
+def stamp(what: str = "") -> str:
+    """Of the code that the figures of `what` come from, without other kinds' plants: rows of other code are stale."""
     digest = hashlib.sha256()
     files = {path for pattern in MEASURED for path in PIPELINE.glob(f"{pattern}.py")}
+    if kind := PLANTS.get(what):
+        files -= set(PIPELINE.glob("planted_*.py")) - _plants(kind[0])
     for path in [*sorted(files), *sorted(Path(__file__).parent.glob("doctor_[rs]*.py"))]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-class Keep:
-    """Rows in a file, one JSON object a line; those of other code are ignored."""
+def _plants(module: str) -> set[Path]:
+    """The plants' modules that this one stands on, itself included."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        path = PIPELINE / f"{waiting.pop()}.py"
+        if path not in found:
+            found.add(path)
+            waiting += re.findall(r"labkit\.pipeline\.(planted_\w+)", path.read_text(encoding="utf-8"))
+    return found
 
-    def __init__(self, path: Path | None, version: str) -> None:
+
+class Keep:
+    """Rows in a file, one JSON object a line; those of other code are ignored. version: the code's stamp, by kind."""
+
+    def __init__(self, path: Path | None, version: Callable[[str], str]) -> None:
         self.path = path
-        self.version = version
+        self.version = cache(version)
         self.rows: list[Row] = []
         if path is not None and path.exists():
             told = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-            self.rows = [row for row in told if row["stamp"] == version]
+            self.rows = [row for row in told if row["stamp"] == self.version(row["what"])]
 
     def has(self, what: str, seed: int) -> bool:
         return any((row["what"], row["seed"]) == (what, seed) for row in self.rows)
 
     def add(self, row: Row) -> None:
-        row = {"stamp": self.version, **row}
+        row = {"stamp": self.version(row["what"]), **row}
         self.rows.append(row)
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:

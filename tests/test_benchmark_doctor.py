@@ -166,11 +166,11 @@ def test_the_page_has_its_markers():
 
 def test_kept_rows_of_other_code_are_ignored(tmp_path):
     path = tmp_path / "rows.jsonl"
-    keep = Keep(path, "now")
+    keep = Keep(path, lambda what: "now")
     keep.add({"what": "healthy", "seed": 3})
     with path.open("a") as file:
         file.write(json.dumps({"stamp": "earlier", "what": "healthy", "seed": 4}) + "\n")
-    again = Keep(path, "now")
+    again = Keep(path, lambda what: "now")
     assert again.has("healthy", 3)
     assert not again.has("healthy", 4)
     assert not again.has("slow collate", 3)
@@ -186,6 +186,19 @@ def test_the_stamp_is_of_the_code(monkeypatch, tmp_path):
     assert stamp() == before  # nothing that is measured
     (tmp_path / "planted.py").write_text("2")
     assert stamp() != before
+
+
+def test_another_kinds_plant_makes_no_row_stale(monkeypatch, tmp_path):
+    monkeypatch.setattr("benchmarks.doctor_runs.PIPELINE", tmp_path)
+    (tmp_path / "planted_supply.py").write_text("from labkit.pipeline.planted_parts import cores")
+    for name in ("parts", "healthy"):
+        (tmp_path / f"planted_{name}.py").write_text("1")
+    kinds = ("decode-bound", "healthy")
+    before = {kind: stamp(kind) for kind in kinds}
+    (tmp_path / "planted_healthy.py").write_text("2")
+    assert [stamp(kind) == before[kind] for kind in kinds] == [True, False]
+    (tmp_path / "planted_parts.py").write_text("2")
+    assert stamp("decode-bound") != before["decode-bound"], "it stands on that"
 
 
 def test_a_run_that_fails_dies_or_hangs_gives_a_row():

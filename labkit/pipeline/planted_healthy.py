@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import median
 from typing import Any
@@ -41,14 +41,14 @@ def healthy(draw: Draw, seed: int) -> Workload:
 def _spare_workers(draw: Draw, seed: int) -> Any:
     workers = min(2, cores())
     dataset, size, ms = decoding(draw, batch_ms=15, epoch_ms=800, workers=workers)
-    step = Step(ms / workers * draw.between(1.6, 3.0), seed=seed)
+    step = Step(max(ms / workers * draw.between(2.2, 4.0), 20 * _fetch_ms()), seed=seed)
     make = partial(loader, dataset, batch_size=size, workers=workers)
     sizes = {"batches": len(dataset) // size, "batch size": size, "prepare ms": ms, "train ms": step.ms}
     return make, step, f"JPEG decoding; {workers} workers have batches ready before the trainer asks.", sizes
 
 
 def _rows_in_memory(draw: Draw, seed: int) -> Any:
-    size, step = draw.size(32), Step(draw.about(15), seed=seed)
+    size, step = draw.size(32), Step(max(draw.about(15), 20 * _fetch_ms()), seed=seed)
     batches = draw.batches(100)
     dataset = TensorDataset(torch.rand(batches * size, draw.size(256)), torch.arange(batches * size))
     make = partial(loader, dataset, batch_size=size, workers=1, shuffle=True)
@@ -96,25 +96,37 @@ def _real_step(draw: Draw, seed: int) -> Any:
 
 def _update_and_fetch_ms(rows: torch.Tensor) -> tuple[float, float]:
     """Medians: one update of the network on these rows, and the fetch of a batch like them from a worker after it."""
-    train = Training(rows.shape[1], 5)
+    train, updates = Training(rows.shape[1], 5), []
+
+    def step(batch: list[torch.Tensor]) -> None:
+        begin = time.perf_counter()
+        train(batch)
+        updates.append((time.perf_counter() - begin) / train.times)
+
+    fetch = _fetch_ms(rows, step)
+    return median(updates) * 1000, fetch
+
+
+def _fetch_ms(rows: torch.Tensor | None = None, step: Callable[[list[torch.Tensor]], None] | None = None) -> float:
+    """What fetching a small batch from a worker costs on this machine, where a step comes in between; the median."""
+    rows = torch.rand(16, 16) if rows is None else rows
+    step = step or Step(10)
     feed = iter(
         loader(TensorDataset(rows.repeat(12, 1), torch.arange(12 * len(rows))), batch_size=len(rows), workers=1)
     )
-    updates, fetches = [], []
+    fetches = []
     for _ in range(12):
         begin = time.perf_counter()
         batch = next(feed)
-        middle = time.perf_counter()
-        train(batch)
-        fetches.append(middle - begin)
-        updates.append((time.perf_counter() - middle) / train.times)
-    return median(updates) * 1000, median(fetches) * 1000
+        fetches.append(time.perf_counter() - begin)
+        step(batch)
+    return median(fetches) * 1000
 
 
 def _stream(draw: Draw, seed: int) -> Any:
     workers = min(2, cores())
     dataset, size, ms = decoding(draw, batch_ms=12, epoch_ms=800, workers=workers)
-    step = Step(ms / workers * draw.between(1.8, 3.0), seed=seed)
+    step = Step(max(ms / workers * draw.between(2.2, 4.0), 20 * _fetch_ms()), seed=seed)
     make = partial(DataLoader, Stream(dataset), batch_size=size, num_workers=workers, persistent_workers=True)
     sizes = {"batches": len(dataset) // size, "batch size": size, "prepare ms": ms, "train ms": step.ms}
     return make, step, f"An iterable data set of JPEGs, {workers} workers.", sizes
