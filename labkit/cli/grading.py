@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -158,11 +159,14 @@ def progress_bar() -> Iterator[Callable[[int, int], None]]:
     from tqdm import tqdm
 
     bars: list[tqdm[None]] = []
+    columns, lines = shutil.get_terminal_size()  # 80 and 24 where a terminal says 0, which would leave the bar out
 
     def progress(done: int, of: int) -> None:
         if not bars:  # what is there already tells nothing about the speed
             bars.append(
-                tqdm(total=of, initial=done, unit=" exercises", desc="grading", disable=None, dynamic_ncols=True)
+                tqdm(
+                    total=of, initial=done, unit=" exercises", desc="grading", disable=None, ncols=columns, nrows=lines
+                )
             )
         bars[0].update(done - bars[0].n)
 
