@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from labkit.pipeline.planted import _MAKERS as PLANTS
+from labkit.pipeline.planted import MAKERS
 
 Row = dict[str, Any]
 
@@ -27,7 +27,7 @@ def stamp(what: str = "") -> str:
     """Of the code that the figures of `what` come from, without other kinds' plants: rows of other code are stale."""
     digest = hashlib.sha256()
     files = {path for pattern in MEASURED for path in PIPELINE.glob(f"{pattern}.py")}
-    if kind := PLANTS.get(what):
+    if kind := MAKERS.get(what):
         files -= set(PIPELINE.glob("planted_*.py")) - _plants(kind[0])
     for path in [*sorted(files), *sorted(Path(__file__).parent.glob("doctor_[rs]*.py"))]:
         digest.update(path.read_bytes())

@@ -73,8 +73,7 @@ def grade(
                 out,
                 labs=labs or course_dir(),
                 key=secret,
-                workers=workers
-                or -(-3 * cores() // 2),  # a good part of judging is waiting: for loaders, ranks, processes
+                workers=workers or usual_workers(),
                 learner=learner,
                 resume=resume,
                 since=since,
@@ -148,9 +147,10 @@ def course_key(file: Path | None) -> bytes:
     return key
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usual_workers() -> int:
+    """Three for two cores: a good part of judging is waiting, for loaders, ranks and processes."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return -(-3 * cores // 2)
 
 
 @contextmanager

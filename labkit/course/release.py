@@ -82,7 +82,7 @@ def bundle(
         "README.md": readme_text(labs, wheel=wheel is not None).encode(),
         "LICENSE": licence,
         "constraints.txt": constraints,
-        "requirements.txt": requirements_text(wheel=wheel is not None).encode(),
+        "requirements.txt": requirements_text(wheel=next((f"wheels/{name}" for name, _ in wheels), "")).encode(),
         "environment.yml": environment_text().encode(),
         **{f"wheels/{name}": content for name, content in wheels},
     }

@@ -11,10 +11,10 @@ from labkit.course.notebook import Lab
 _MINUTES = re.compile(r"(\d+)\s*min")
 
 
-def requirements_text(*, wheel: bool) -> str:
-    """requirements.txt: labkit at this version and the pinned set. wheel: labkit's wheel is in the bundle."""
-    find = "--find-links wheels\n" if wheel else ""
-    return f"--constraint constraints.txt\n{find}labkit[labs]=={labkit.__version__}\n"
+def requirements_text(*, wheel: str = "") -> str:
+    """requirements.txt: labkit at this version and the pinned set. wheel: the path of labkit's wheel in the bundle."""
+    which = f"./{wheel}[labs]" if wheel else f"labkit[labs]=={labkit.__version__}"
+    return f"--constraint constraints.txt\n{which}\n"
 
 
 def environment_text() -> str:

@@ -51,7 +51,7 @@ class Workload:
 
 
 # kind -> module below labkit.pipeline and the function there that makes one; the order is that of the cause table.
-_MAKERS = {
+MAKERS = {
     "too few workers": ("planted_supply", "too_few_workers"),
     "workers respawned each epoch": ("planted_records", "respawned"),
     "data set pickled to workers": ("planted_records", "pickled"),
@@ -68,7 +68,7 @@ _MAKERS = {
     "healthy": ("planted_healthy", "healthy"),
     "mixed": ("planted_mixed", "mixed"),
 }
-KINDS = tuple(_MAKERS)
+KINDS = tuple(MAKERS)
 
 
 def planted(cause: str, *, seed: int = 0, scale: float = 1.0) -> Workload:
@@ -84,12 +84,12 @@ def planted(cause: str, *, seed: int = 0, scale: float = 1.0) -> Workload:
         UsageError: no such cause, or scale isn't above 0.
         LabkitError: this machine can't show the cause; the text says what is missing.
     """
-    if cause not in _MAKERS:
-        raise UsageError(f"planted() has no cause {cause!r}: choose from {', '.join(map(repr, _MAKERS))}")
+    if cause not in MAKERS:
+        raise UsageError(f"planted() has no cause {cause!r}: choose from {', '.join(map(repr, MAKERS))}")
     if not scale > 0:
         raise UsageError(f"scale is {scale!r}: give a number above 0")
     from labkit.pipeline.planted_parts import Draw
 
-    module, name = _MAKERS[cause]
+    module, name = MAKERS[cause]
     make: Callable[[Draw, int], Workload] = getattr(importlib.import_module(f"labkit.pipeline.{module}"), name)
     return make(Draw(cause, seed, scale), seed)

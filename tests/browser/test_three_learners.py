@@ -13,8 +13,6 @@ import answerbook
 import labdriver
 import pytest
 
-from labkit.course import load
-
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LAB = answerbook.lab("01")
@@ -116,7 +114,7 @@ def test_three_learners(chromium, tmp_path):
     assert not mark.exists()
     with (tmp_path / "marks" / "grades.csv").open(newline="") as file:
         marks = {row["student_id"]: row for row in csv.DictReader(file)}
-    most = sum(exercise.points for exercise in load(LAB.path).exercises)
+    most = sum(exercise.points for exercise in LAB.exercises)
     assert float(marks["ada"]["score"]) == most
     assert float(marks["bob"]["score"]) == 0
     passed = {one for one in RIGHT if float(marks["eve"][one])}

@@ -236,7 +236,9 @@ def test_a_bundle_with_labkits_wheel_installs_from_itself(course, tmp_path):
         archive.writestr(f"{info}/RECORD", "")
     assert main(["release", "--out", "out", "--wheel", str(wheel)]) == 0
     words = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(tmp_path / "there")]
-    done = subprocess.run([*words, "--requirement", "out/requirements.txt"], capture_output=True, text=True)
+    assert Path("out/requirements.txt").read_text().splitlines()[1] == f"./wheels/{wheel.name}[labs]"
+    line = [*words, "--requirement", "requirements.txt"]  # in the bundle's directory, as its README says
+    done = subprocess.run(line, capture_output=True, text=True, cwd="out")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "there" / "labkit" / "__init__.py").exists()
     assert main(["release", "--out", "out", "--wheel", "other-1.0-py3-none-any.whl"]) == 2

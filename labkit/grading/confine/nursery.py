@@ -29,6 +29,7 @@ NOWAY = (
     "nothing on this machine can confine an answer ({why}): grade where namespaces or Landlock are allowed, "
     "or accept the risk with unsafe=True (--unsafe)"
 )
+_USERS = 256  # a user id has 32 bits
 _NEXT_USER = 1 << 22  # process ids are smaller, so that no two slots' answers share a user id
 
 
@@ -149,15 +150,11 @@ def _fork_slot(way: Way, number: int, channel: int, home: int) -> int:
     from labkit.grading.confine import server
 
     parent = os.getpid()
-    if way.namespaces:
-        sys_.unshare(sys_.NEW_PID)
-    pid = os.fork()
-    if pid:
-        if way.namespaces:
-            sys_.setns(home, sys_.NEW_PID)  # else no second one could be made
+    if pid := place.fork_first(home):
         return pid
     try:
-        server.serve(Channel.of(channel), way, way.uid + number * _NEXT_USER if way.uid else 0, parent)
+        uid = way.uid + number % _USERS * _NEXT_USER if way.uid else 0
+        server.serve(Channel.of(channel), way, uid, parent)
     except BaseException:
         traceback.print_exc()  # the judge shows its last line
     finally:

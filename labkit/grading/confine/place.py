@@ -45,6 +45,17 @@ def enter(*, user: bool) -> None:
     socket.sethostname("labkit")
 
 
+def fork_first(home: int) -> int:
+    """`os.fork`, the child as the first process of a new PID namespace. home: this process's own, opened; -1: plain."""
+    if home < 0:
+        return os.fork()
+    sys_.unshare(sys_.NEW_PID)
+    if pid := os.fork():
+        sys_.setns(home, sys_.NEW_PID)  # else no second one could be made
+        return pid
+    return 0
+
+
 def become(uid: int) -> None:
     """Be this user, in no group but its own, for good. Needs root."""
     os.setgroups([])

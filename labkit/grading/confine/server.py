@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from labkit.grading.confine import escapes
+from labkit.grading.confine import escapes, place
 from labkit.grading.confine import syscalls as sys_
 from labkit.grading.confine.confinement import Way
 from labkit.grading.confine.limits import Limits
@@ -65,12 +65,7 @@ class Server:
     def fork(self, limits: Limits, fds: list[int], folder: str, task: Any) -> int:
         """A confined child that does `task(wire, output)` and ends."""
         parent = os.getpid()
-        if self.way.namespaces:
-            sys_.unshare(sys_.NEW_PID)
-        pid = os.fork()
-        if pid and self.way.namespaces:
-            sys_.setns(self._home, sys_.NEW_PID)  # else no second one could be made
-        if not pid:
+        if not (pid := place.fork_first(self._home)):
             task.run(self.way, limits, folder, fds, parent)
         return pid
 
