@@ -113,10 +113,16 @@ class MetricReport:
     def summary(self) -> str:
         """The verdict in one sentence."""
         worst = max((abs(row.bias) for row in self.rows if not math.isnan(row.bias)), default=0.0)
-        said = "the same under every partition" if self.invariant else "depends on how samples are shared out"
+        borrowed = [row for row in self.rows if row.kind == "padded" and not row.error]
+        said = "the same under every partition"
+        if not self.invariant:
+            said = "depends on how samples are shared out"
+        elif not all(self.same(row.value) for row in borrowed):
+            said = "the same where each sample is there once, another one where a sampler borrows some"
+        tried = sorted({row.ranks for row in self.rows}) or [1]
         return (
-            f"{self.value:.6g} over {self.samples} samples; {said} ({len(self.rows)} runs on 1 to "
-            f"{max((row.ranks for row in self.rows), default=1)} ranks, largest difference {worst:.3g})."
+            f"{self.value:.6g} over {self.samples} samples; {said} ({len(self.rows)} runs on "
+            f"{' and '.join(map(str, tried))} ranks, largest difference {worst:.3g})."
         )
 
     def text(self) -> str:
