@@ -92,7 +92,7 @@ def _real_run(figures: Mapping[str, Any], workers: int, factor: int, predicted: 
         if _stall(runs[-1]) <= 0.5 * alone:
             break
     else:  # a real worker never waits less than computed, but a slow machine's waits more
-        alone, how = max(alone, _stall(run_line(prepare, train, workers=1, prefetch_factor=1))), "measured"
+        alone, how = _stall(run_line(prepare, train, workers=1, prefetch_factor=1)), "measured"
     run = runs[-1]
 
     fault = None

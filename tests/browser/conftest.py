@@ -74,11 +74,8 @@ def shot(request, page):
     """Keep a screenshot where LABKIT_SCREENSHOTS says; whole cells, as a person sees them."""
 
     def take(name: str, locator=None) -> None:
-        if SHOTS:
-            Path(SHOTS).mkdir(parents=True, exist_ok=True)
-            path = str(Path(SHOTS) / f"{request.node.name}-{name}.png")
-            if locator is not None:
-                locator.scroll_into_view_if_needed()
-            (locator or page).screenshot(path=path)
+        if SHOTS and locator is not None:
+            locator.scroll_into_view_if_needed()
+        labdriver.keep(locator or page, f"{request.node.name}-{name}")
 
     return take

@@ -122,6 +122,18 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
+def keep(target: Page | Locator, name: str) -> None:
+    """A screenshot for a person to look at, in the folder that LABKIT_SCREENSHOTS names; none without it."""
+    if folder := os.environ.get("LABKIT_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        target.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+def cell_of(exercise: str, role: str) -> str:
+    """The id of an exercise's cell: "pipeline.steady_state", "check" -> "pipeline-steady-state-check"."""
+    return exercise.replace(".", "-").replace("_", "-") + "-" + role
+
+
 def fits(locator: Locator) -> bool:
     """Nothing is cut off at the right."""
     return bool(locator.evaluate("e => e.scrollWidth <= e.clientWidth + 1"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LAB = answerbook.lab("01")
-SHOTS = os.environ.get("LABKIT_SCREENSHOTS")
 KEY = "three-learners"
 RIGHT = {exercise.id: answerbook.reference(exercise.id) for exercise in LAB.exercises}
 
@@ -51,10 +49,6 @@ def hostile(mark: Path) -> dict[str, str]:
     }
 
 
-def cell_of(exercise: str, role: str) -> str:
-    return exercise.replace(".", "-").replace("_", "-") + "-" + role
-
-
 def work(chromium, place: Path, who: str, answers: dict[str, str]) -> Path:
     """A learner's evening: open the lab, answer everything by typing, run all, save. The notebook's path."""
     home = place / "home" / who
@@ -65,10 +59,10 @@ def work(chromium, place: Path, who: str, answers: dict[str, str]) -> Path:
     with labdriver.lab_server(labs, home, LABKIT_LEARNER=who, LABKIT_COURSE_KEY=KEY) as server:
         lab = labdriver.Notebook(page, server, LAB.path.name, [cell.id for cell in LAB.cells])
         for exercise, source in answers.items():
-            lab.type(cell_of(exercise, "answer"), source)
+            lab.type(labdriver.cell_of(exercise, "answer"), source)
         if who == "eve":
-            lab.type(cell_of("pipeline.depth", "check"), "print('Passed: 3 of 3 points')")
-            lab.type(cell_of("pipeline.depth", "answer"), "def least_depth(prepare, train):\n    return 1")
+            lab.type(labdriver.cell_of("pipeline.depth", "check"), "print('Passed: 3 of 3 points')")
+            lab.type(labdriver.cell_of("pipeline.depth", "answer"), "def least_depth(prepare, train):\n    return 1")
         lab.run_all()
         for exercise in LAB.exercises:
             said = lab.output(exercise.check).inner_text()
@@ -76,17 +70,11 @@ def work(chromium, place: Path, who: str, answers: dict[str, str]) -> Path:
                 assert "Passed" in said, exercise.id
             if who == "bob":
                 assert "Not yet" in said, exercise.id
-        keep(page, f"{who}-lab", lab.cell("progress"))
+        labdriver.keep(lab.cell("progress"), f"three-{who}-lab")
         lab.save(labs / LAB.path.name)
         server.end_kernels()
     context.close()
     return labs / LAB.path.name
-
-
-def keep(page, name: str, locator=None) -> None:
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        (locator or page).screenshot(path=str(Path(SHOTS) / f"three-{name}.png"))
 
 
 def labkit(*words: object) -> str:
@@ -125,7 +113,7 @@ def test_three_learners(chromium, tmp_path):
     for who in answers:
         page.goto((tmp_path / "marks" / "learners" / f"{who}.html").as_uri())
         said[who] = page.locator("main").inner_text()
-        keep(page, f"{who}-report")
+        labdriver.keep(page, f"three-{who}-report")
         assert f"{float(marks[who]['score']):g} of {most} points" in said[who]
         assert labdriver.fits(page.locator("html"))
         assert KEY not in page.content()

@@ -19,7 +19,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 LAB = "01_pipeline_timeline.ipynb"
-SHOTS = os.environ.get("LABKIT_SCREENSHOTS")
 
 
 class HubNotebook(labdriver.Notebook):
@@ -33,16 +32,14 @@ class HubNotebook(labdriver.Notebook):
 
     def answer(self, exercise: str, source: str) -> str:
         """Write an answer, run its cell and the check; the card."""
-        stem = exercise.replace(".", "-").replace("_", "-")
-        self.type(f"{stem}-answer", source)
-        self.run(f"{stem}-answer")
-        return self.run(f"{stem}-check").inner_text()
+        answer = labdriver.cell_of(exercise, "answer")
+        self.type(answer, source)
+        self.run(answer)
+        return self.run(labdriver.cell_of(exercise, "check")).inner_text()
 
 
 def shot(page, name: str) -> None:
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=str(Path(SHOTS) / f"class-{name}.png"))
+    labdriver.keep(page, f"class-{name}")
 
 
 def log_in(page, room, who: str) -> None:
