@@ -13,3 +13,13 @@ class LabkitError(Exception):
 
 class UsageError(LabkitError, ValueError):
     """A value from the caller can't be used. The text names the value and what would work."""
+
+
+class WriteError(LabkitError):
+    """A file can't be written. The text names it, says why, and what still stands."""
+
+
+def reason(error: OSError) -> str:
+    """An operating system's error in a few words: 'no space left on device'."""
+    text = error.strerror or str(error) or type(error).__name__
+    return text[:1].lower() + text[1:]

@@ -92,9 +92,9 @@ def _stop(*_: object) -> None:
 
 def _key(file: Path | None, place: Path) -> bytes:
     """The key given; else the classroom's own, a teacher's key, made at the first start."""
+    from labkit.atomic_file import write_atomic
     from labkit.cli.grading import course_key
     from labkit.course.variants import TEACHER
-    from labkit.resume.atomic_file import write_atomic
 
     if file is not None or "LABKIT_COURSE_KEY" in os.environ:
         return course_key(file)

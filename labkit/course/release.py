@@ -17,13 +17,13 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from labkit.atomic_file import write_atomic
 from labkit.course.leaks import leaks, secrets
 from labkit.course.lint import lint
 from labkit.course.notebook import Lab, dumps, load
 from labkit.course.release_texts import environment_text, readme_text, requirements_text
 from labkit.course.updating_match import edition_of
 from labkit.errors import LabkitError, UsageError
-from labkit.resume.atomic_file import write_atomic
 
 MANIFEST = "SHA256SUMS"
 LABS = "notebooks"

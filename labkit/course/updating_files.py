@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from labkit.atomic_file import sync_directory, write_all
 from labkit.course.notebook import Lab, cells_of, dumps, load, read_notebook
 from labkit.course.updating import merge
 from labkit.errors import LabkitError, UsageError
-from labkit.resume.atomic_file import sync_directory, write_all
 
 COPIES = "before-update"  # beside the notebook; the learner sees it in the file browser
 

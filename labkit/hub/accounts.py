@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from labkit.atomic_file import write_atomic
 from labkit.errors import LabkitError
-from labkit.resume.atomic_file import write_atomic
 
 PASSWORDS = "passwords.csv"
 COMMENT = "labkit learner"

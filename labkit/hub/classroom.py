@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.atomic_file import write_atomic
 from labkit.errors import UsageError
 from labkit.inputs import whole
-from labkit.resume.atomic_file import write_atomic
 
 FILE = "classroom.json"
 NAME = re.compile(r"[a-z_][a-z0-9_-]{0,30}")

@@ -11,10 +11,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from labkit.atomic_file import write_atomic
 from labkit.errors import LabkitError, UsageError
 from labkit.grading.page import file_name
 from labkit.hub.inbox_store import Receipt
-from labkit.resume.atomic_file import write_atomic
 
 PATIENCE_S = 60.0
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from labkit.atomic_file import write_atomic
 from labkit.errors import LabkitError, UsageError
-from labkit.resume.atomic_file import write_atomic
 
 LARGEST = 20 * 2**20
 """Bytes of one hand-in; a lab with all its pictures has about 2 MiB."""
@@ -61,7 +61,7 @@ class Inbox:
 
         Raises:
             UsageError: the name is no lab's, or the content too large, or empty.
-            CheckpointError: the disk is full, ...; earlier hand-ins are untouched.
+            WriteError: the disk is full, ...; earlier hand-ins are untouched.
         """
         _usable(name)
         if not content:

@@ -12,9 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from labkit.atomic_file import write_atomic
 from labkit.errors import LabkitError
 from labkit.hub.classroom import Classroom
-from labkit.resume.atomic_file import write_atomic
 
 ROOM = 200 * 2**20
 """Bytes that must be free where the classroom's files lie: databases, logs and hand-ins of a day."""

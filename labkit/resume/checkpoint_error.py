@@ -6,14 +6,8 @@ from labkit.errors import LabkitError
 
 
 class CheckpointError(LabkitError):
-    """A checkpoint can't be written or read. The text says which, why, and what still stands."""
+    """A store's checkpoint can't be written or read. The text says which, why, and what still stands."""
 
 
 class Unverified(Exception):
     """A checkpoint, or a part of one, that can't be trusted; the text says why. Never reaches a caller of a store."""
-
-
-def reason(error: OSError) -> str:
-    """An operating system's error in a few words: 'no space left on device'."""
-    text = error.strerror or str(error) or type(error).__name__
-    return text[:1].lower() + text[1:]

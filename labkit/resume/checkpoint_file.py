@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import UsageError
-from labkit.resume.atomic_file import write_atomic
-from labkit.resume.checkpoint_error import reason
+from labkit.atomic_file import write_atomic
+from labkit.errors import UsageError, reason
 from labkit.resume.line import FIELDS
 
 TASK, VERSION = "labkit.line", 1
@@ -20,7 +19,7 @@ def write_checkpoint(path: str | Path, state: Mapping[str, Any]) -> None:
     """Write the fields of `state` to `path`, atomically.
 
     Raises:
-        CheckpointError: it can't be written; the file that was there is as it was.
+        WriteError: it can't be written; the file that was there is as it was.
     """
     fields = {"task": TASK, "version": VERSION, **{name: state[name] for name in FIELDS}}
     text = json.dumps({**fields, "sha256": checksum(fields)}, indent=1, allow_nan=False)

@@ -159,7 +159,7 @@ def train(
 
     Raises:
         UsageError: an argument or the checkpoint can't be used; the text names it.
-        CheckpointError: the checkpoint can't be written; the file that was there is as it was.
+        WriteError: the checkpoint can't be written; the file that was there is as it was.
     """
     from labkit.resume.checkpoint_file import read_checkpoint, write_checkpoint
     from labkit.resume.line_report import Report

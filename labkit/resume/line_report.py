@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.atomic_file import write_atomic
 from labkit.errors import UsageError
-from labkit.resume.atomic_file import write_atomic
 from labkit.resume.checkpoint_file import read_json
 from labkit.resume.line import StepRecord, check_fields
 

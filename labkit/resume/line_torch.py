@@ -12,10 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from labkit.errors import UsageError
+from labkit.atomic_file import write_atomic
+from labkit.errors import UsageError, reason
 from labkit.inputs import whole
-from labkit.resume.atomic_file import write_atomic
-from labkit.resume.checkpoint_error import reason
 from labkit.resume.line import (
     BATCH,
     DATASET,
@@ -143,7 +142,7 @@ def train_torch(
 
     Raises:
         UsageError: an argument or the checkpoint can't be used.
-        CheckpointError: the checkpoint can't be written.
+        WriteError: the checkpoint can't be written.
     """
     steps, seed = whole("steps", steps, 1), whole("seed", seed, 0)
     if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1:

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import UsageError
+from labkit.errors import UsageError, reason
 from labkit.inputs import whole
-from labkit.resume.checkpoint_error import CheckpointError, Unverified, reason
+from labkit.resume.checkpoint_error import CheckpointError, Unverified
 from labkit.resume.store_backend import Backend, LocalBackend
 from labkit.resume.store_catalogue import Catalogue, sequence
 from labkit.resume.store_copy import Staging

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from labkit.resume.checkpoint_error import CheckpointError, Unverified, reason
+from labkit.errors import reason
+from labkit.resume.checkpoint_error import CheckpointError, Unverified
 from labkit.resume.store_backend import Backend
 from labkit.resume.store_encoding import TREE
 from labkit.resume.store_manifest import Manifest, decode_manifest

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from labkit.resume.atomic_file import sync_directory, write_all
+from labkit.atomic_file import sync_directory, write_all
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 _CHUNK = 8 << 20

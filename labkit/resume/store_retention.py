@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
-from labkit.resume.checkpoint_error import CheckpointError, Unverified, reason
+from labkit.errors import reason
+from labkit.resume.checkpoint_error import CheckpointError, Unverified
 from labkit.resume.store_catalogue import Catalogue, sequence
 
 

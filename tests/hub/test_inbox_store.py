@@ -77,7 +77,7 @@ def test_a_full_disk_costs_nothing_that_was_there(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("labkit.resume.atomic_file.write_all", full)
+    monkeypatch.setattr("labkit.atomic_file.write_all", full)
     with pytest.raises(LabkitError, match=r"(?i)no space left"):
         inbox.take("ada", NAME, b"{2}")
     assert [one.number for one in inbox.of("ada")] == [1]

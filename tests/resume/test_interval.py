@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import UsageError
@@ -23,7 +23,6 @@ def test_golden_values(mtbf, golden):
     assert tuple(round(f(5, mtbf), 2) for f in (young, daly, exact_interval)) == golden
 
 
-@settings(deadline=None)
 @given(times, times)
 def test_exact_is_lamberts(c, m):
     with mpmath.workdps(60):
@@ -32,7 +31,6 @@ def test_exact_is_lamberts(c, m):
         assert abs(exact_interval(c, m) / known - 1) < 1e-12
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 100), st.floats(0.1, 1000), st.floats(0, 10))
 def test_exact_is_least(c, m, r):
     best = exact_interval(c, m)

@@ -38,7 +38,7 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(trees)
 def test_plain_trees_come_back(state):
     back = round_trip(state)

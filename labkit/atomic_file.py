@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-from labkit.resume.checkpoint_error import CheckpointError, reason
+from labkit.errors import WriteError, reason
 
 
 def write_atomic(path: str | Path, content: bytes) -> None:
@@ -16,15 +16,15 @@ def write_atomic(path: str | Path, content: bytes) -> None:
     Whoever opens `path` sees the old content or the new one. A symbolic link or a directory there is refused.
 
     Raises:
-        CheckpointError: the disk is full, the directory read-only, ...; what was there before is untouched.
+        WriteError: the disk is full, the directory read-only, ...; what was there before is untouched.
     """
     path = Path(path)
     if path.is_symlink():
-        raise CheckpointError(f"{path} is a symbolic link: name the file itself, so that nothing else is replaced")
+        raise WriteError(f"{path} is a symbolic link: name the file itself, so that nothing else is replaced")
     if path.is_dir():
-        raise CheckpointError(f"{path} is a directory: name a file")
+        raise WriteError(f"{path} is a directory: name a file")
     if not path.parent.is_dir():
-        raise CheckpointError(f"{path} can't be written: there is no directory {path.parent}")
+        raise WriteError(f"{path} can't be written: there is no directory {path.parent}")
     before = "the file that was there is untouched" if path.exists() else "nothing was written"
     temporary = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
     try:
@@ -35,17 +35,17 @@ def write_atomic(path: str | Path, content: bytes) -> None:
         finally:
             os.close(handle)
         if temporary.read_bytes() != content:
-            raise CheckpointError(f"{path}: what was written reads back differently; {before}")
+            raise WriteError(f"{path}: what was written reads back differently; {before}")
         temporary.replace(path)
     except OSError as error:
-        raise CheckpointError(f"{path} can't be written: {reason(error)}; {before}") from None
+        raise WriteError(f"{path} can't be written: {reason(error)}; {before}") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
     try:
         sync_directory(path.parent)
     except OSError as error:
-        raise CheckpointError(f"{path} is written, but may not survive a power cut: {reason(error)}") from None
+        raise WriteError(f"{path} is written, but may not survive a power cut: {reason(error)}") from None
 
 
 def write_all(handle: int, content: bytes | bytearray | memoryview) -> None:
