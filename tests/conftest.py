@@ -6,12 +6,17 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 pytest_plugins = "pytester"
 
 # Ranks, workers and kernels inherit it: one thread each, or two cores thrash.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A busy machine is no fault. CI tries the same examples each time, so that it never fails on luck; new ones are for us.
+hypothesis.settings.register_profile("labkit", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("labkit")
 
 ROOT = Path(__file__).parents[1]
 

@@ -126,7 +126,7 @@ def test_no_formula_in_a_cell(text):
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(name=names, said=names, file=names)
 def test_anything_can_be_named_and_said(name, said, file):
     """Any name, any words of an answer: all outputs stay well-formed, and nothing gets loose."""

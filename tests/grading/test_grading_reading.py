@@ -292,7 +292,7 @@ cells = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(before=st.lists(cells, max_size=4), after=st.lists(cells, max_size=4), other=st.dictionaries(st.text(), values))
 @pytest.mark.slow
 def test_any_json_is_read_and_no_answer_lost(course, before, after, other):
@@ -309,14 +309,14 @@ def test_any_json_is_read_and_no_answer_lost(course, before, after, other):
     assert ANSWER in mine_among or any(CELL in note for note in found.notes)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(raw=st.binary(max_size=80) | values.map(lambda v: json.dumps(v).encode()) | st.text().map(str.encode))
 def test_any_bytes_are_read_or_refused(raw):
     with contextlib.suppress(UsageError):
         parse(raw)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="ax=1(%)!?\n '\t", max_size=40))
 def test_magics_never_touch_python(source):
     import ast

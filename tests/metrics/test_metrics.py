@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torchmetrics.functional as tm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import UsageError
@@ -27,9 +27,6 @@ from labkit.metrics import (
     worst_padding_bias,
 )
 from labkit.sharding import plan
-
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault
-settings.load_profile("patient")
 
 classes = st.integers(2, 5).flatmap(
     lambda k: st.tuples(

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import UsageError
@@ -93,7 +93,6 @@ def test_no_difference_to_data_loaders_protocol(line, workers, prefetch, get_cos
     assert both(timeline) == line_models.data_loader(prepare, train, workers, prefetch, get_cost)
 
 
-@settings(deadline=None)  # Ciw imports parts of itself on first use
 @given(whole_lines, st.integers(0, 5))
 def test_no_difference_to_a_ciw_network(line, depth):
     prepare, train = map(list, zip(*line, strict=True))

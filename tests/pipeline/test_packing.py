@@ -74,7 +74,7 @@ def test_any_change_changes_the_hash(pairs, data):
 
 
 @given(st.lists(st.tuples(names, fields), min_size=1, max_size=4, unique_by=lambda pair: pair[0].casefold()))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_odd_names_and_empty_contents_survive_each_format(tmp_path_factory, pairs):
     items = [Sample(f"dir.d/{key}", held) for key, held in pairs if len({n.casefold() for n in held}) == len(held)]
     directory = tmp_path_factory.mktemp("odd")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow  # real processes all through
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=17, max_size=150), st.integers(16, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_detector_is_the_rule_written_out(values, window):
     detector = SpikeDetector(window=window, threshold=5)
     for i, value in enumerate(values):

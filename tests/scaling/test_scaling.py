@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import UsageError
@@ -29,9 +29,6 @@ from labkit.scaling import (
     straggler_estimate,
     weak_scaling,
 )
-
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault
-settings.load_profile("patient")
 
 QUICK = {"warmup": 2, "steps": 2, "intervals": 5, "discard": 1, "data": range(10)}
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import BatchSamplerShard, IterableDatasetShard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, SequentialSampler
 
@@ -24,9 +24,6 @@ DATA = Path(__file__).parents[2] / "data"
 ORACLE = json.loads((DATA / "sharding_oracle.json").read_text())
 NAMES = ("split_batches", "even_batches", "drop_last")
 FLAGS = [dict(zip(NAMES, values, strict=True)) for values in itertools.product((False, True), repeat=3)]
-
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault
-settings.load_profile("patient")
 
 sizes = st.tuples(st.integers(1, 60), st.integers(1, 9), st.integers(1, 6))
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from labkit.errors import UsageError
 from labkit.sharding import BatchShards, BatchSlices, StrideSampler, plan, plan_distributed_sampler
-
-settings.register_profile("patient", deadline=None)  # a busy machine is no fault
-settings.load_profile("patient")
 
 sizes = st.tuples(st.integers(1, 60), st.integers(1, 9), st.integers(1, 6))
 
