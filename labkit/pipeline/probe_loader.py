@@ -17,7 +17,8 @@ from torch.utils.data._utils import signal_handling
 from labkit.errors import LabkitError
 from labkit.pipeline.probe_worker import EPOCH, FETCH, GOOD, RECORD, SEND, Hook, Log, Settings
 
-_LOOK_S = 5.0  # torch's own interval: that often it looks whether a worker has died
+_WAIT_S = 5.0  # torch's own interval: that often it looks whether a worker has died
+_LOOK_S = 0.5  # that often, while no batch comes, we look whether one couldn't be sent: torch would wait for ever
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,7 @@ class Made:
         end: the batch was ready.
         cpu: seconds of processor time that the process spent meanwhile, all threads.
         own: the same, of the thread that prepares.
-        delay: seconds that this thread was ready to run and had no core.
-        switches: involuntary context switches of the process so far.
+        delay: seconds that this thread was ready to run and had no core; 0 where nobody counts.
         asked: bytes read so far, whether from disk or cache.
         disk: bytes that came from a disk so far.
         sent: packed for the trip; the tensors are in shared memory.
@@ -50,7 +50,6 @@ class Made:
     cpu: float
     own: float
     delay: float
-    switches: float
     asked: float
     disk: float
     sent: float = -1.0
@@ -89,6 +88,7 @@ class Watched:
     pids: dict[int, int] = field(default_factory=dict)
     silent: bool = False
     _here: list[bytes] = field(default_factory=list)
+    _log: Log | None = None
 
     @property
     def workers(self) -> int | None:
@@ -107,7 +107,9 @@ class Watched:
         """Note who made each batch that arrives. `iterator` is the DataLoader's own, as it was just made."""
         self.iterator = iterator
         if hasattr(iterator, "_dataset_fetcher"):
-            Log(self._here.append).watch(iterator._dataset_fetcher)
+            self._forget()
+            self._log = Log(self._here.append, counts=self.settings.counts)
+            self._log.watch(iterator._dataset_fetcher)
             return iterator
         self.pids = {number: worker.pid for number, worker in enumerate(iterator._workers)}
         deliver, wait = iterator._process_data, iterator._try_get_data
@@ -116,19 +118,28 @@ class Watched:
             self.deliveries.append(worker)
             return deliver(data, worker, *more)
 
-        def waited(timeout: float = _LOOK_S) -> Any:
-            left = self.deadline - time.perf_counter()
-            found = wait(min(timeout, max(0.0, left) + 0.01))
-            if not found[0] and time.perf_counter() > self.deadline:
-                self.silent = True
-                raise LabkitError("no batch came within the time budget: a worker hangs, or needs a larger budget_s")
-            return found
+        def waited(timeout: float = _WAIT_S) -> Any:
+            until = time.perf_counter() + timeout
+            while True:
+                left = min(until, self.deadline) - time.perf_counter()
+                found = wait(min(_LOOK_S, max(0.0, left) + 0.01))
+                now = time.perf_counter()
+                if not found[0] and self.packing_error():
+                    raise LabkitError("a batch was lost on its way")
+                if not found[0] and now > self.deadline:
+                    self.silent = True
+                    raise LabkitError(
+                        "no batch came within the time budget: a worker hangs, or needs a larger budget_s"
+                    )
+                if found[0] or now > until:
+                    return found
 
         iterator._process_data, iterator._try_get_data = delivered, waited
         return iterator
 
     def end(self) -> None:
         """End the workers now, and give up the pass."""
+        self._forget()
         iterator, self.iterator = self.iterator, None
         if self.inner is not None and hasattr(self.inner, "_iterator"):
             self.inner._iterator = None
@@ -144,6 +155,12 @@ class Watched:
         iterator._shutdown_workers()
         for name in ("_process_data", "_try_get_data"):  # the hooks hold the iterator, and a fork would inherit it
             iterator.__dict__.pop(name, None)
+
+    def _forget(self) -> None:
+        """Close what watching in this very process keeps open; a worker's ends with the worker."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
     def made(self) -> list[Made]:
         """The batches of the last pass in the order of arrival, one for each delivery."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import struct
 import sys
 import time
@@ -18,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-RECORD = struct.Struct("<bbq9d")
+NUMBERS = 8  # at most, in a record
+RECORD = struct.Struct(f"<bbq{NUMBERS}d")
 FETCH, SEND, EPOCH = 1, 2, 3  # kinds of record
 GOOD, ENDED, FAILED = 0, 1, 2  # how it went
 _LOOKS = (1, 4)  # fetches after which the worker's threads and affinity are written down (they may be set late)
@@ -26,13 +26,16 @@ _LOOKS = (1, 4)  # fetches after which the worker's threads and affinity are wri
 
 @dataclass(frozen=True)
 class Settings:
-    """What a targeted probe sets inside the workers, over what the loader's own code sets. None: leave it.
+    """How workers are watched, and what a targeted probe sets inside them over what the loader's own code sets.
 
     Attributes:
-        threads: torch's threads in a worker.
-        cores: the cores a worker may run on.
+        counts: for each batch, read what the kernel counts: bytes read, waits for a core. A diagnosis needs them;
+            they cost four reads of /proc a batch.
+        threads: torch's threads in a worker; None leaves them.
+        cores: the cores a worker may run on; None leaves them.
     """
 
+    counts: bool = True
     threads: int | None = None
     cores: frozenset[int] | None = None
 
@@ -52,7 +55,7 @@ class Hook:
         _impose(self.settings)
         path = Path(self.folder, f"{worker}-{os.getpid()}")
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        log = Log(lambda record: _append(file, record), path.with_suffix(".state"))
+        log = Log(lambda record: _append(file, record), path.with_suffix(".state"), counts=self.settings.counts)
         log.look()
         watch_fetchers(log)
         watch_sending(log)
@@ -61,18 +64,18 @@ class Hook:
 class Log:
     """Times fetches and writes them down. `write` takes one packed record; `state` is where the worker's state goes."""
 
-    def __init__(self, write: Callable[[bytes], None], state: Path | None = None) -> None:
+    def __init__(self, write: Callable[[bytes], None], state: Path | None = None, *, counts: bool = True) -> None:
         self.write = write
         self.state = state
         self.fetches = 0
         self.mark = 0.0
-        self.io = _open("/proc/self/io")
-        self.schedule = _open("/proc/self/schedstat")
+        self.io = _open("/proc/self/io") if counts else None
+        self.schedule = _open("/proc/self/schedstat") if counts else None
         self.asked, self.disk = (0.0, 0.0) if self.io is not None else (-1.0, -1.0)
 
     def put(self, kind: int, how: int, index: int, *numbers: float) -> None:
         """Write one record down."""
-        self.write(RECORD.pack(kind, how, index, *numbers, *(0.0,) * (9 - len(numbers))))
+        self.write(RECORD.pack(kind, how, index, *numbers, *(0.0,) * (NUMBERS - len(numbers))))
 
     def watch(self, fetcher: Any) -> Any:
         """Time this fetcher's `fetch` and, within it, the collate function."""
@@ -99,9 +102,8 @@ class Log:
                 own, cpu = time.thread_time() - own, time.process_time() - cpu
                 delay = max(0.0, self._delay() - delay)
                 self._add(before)
-                switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
                 moments = start, self.mark or end, end
-                self.put(FETCH, how, self.fetches, *moments, cpu, own, delay, switches, self.asked, self.disk)
+                self.put(FETCH, how, self.fetches, *moments, cpu, own, delay, self.asked, self.disk)
                 self.fetches += 1
                 if self.fetches in _LOOKS:
                     self.look()
@@ -121,6 +123,13 @@ class Log:
             about["threads"] = sys.modules["torch"].get_num_threads()
         with contextlib.suppress(OSError), self.state.open("a", encoding="utf-8") as file:
             file.write(json.dumps(about) + "\n")
+
+    def close(self) -> None:
+        """Close what it reads from; a fetch that is still watched is timed on, and counts nothing any more."""
+        for file in (self.io, self.schedule):
+            if file is not None:
+                os.close(file)
+        self.io = self.schedule = None
 
     def _delay(self) -> float:
         """Seconds that this process's first thread, which prepares, has so far been kept waiting for a core."""

@@ -11,6 +11,7 @@ from labkit.pipeline.inputs import number
 from labkit.pipeline.measurement import Measurement
 from labkit.pipeline.probe_loader import watch
 from labkit.pipeline.probe_pass import run
+from labkit.pipeline.probe_worker import Settings
 
 _LEAST_S = 0.05
 
@@ -46,7 +47,7 @@ def probe(
     batches, warmup = None if batches is None else whole("batches", batches, 1), whole("warmup", warmup, 0)
     if number("budget_s", budget_s) < _LEAST_S:
         raise UsageError(f"budget_s is {budget_s}: give at least {_LEAST_S} seconds")
-    watched = watch(iterable(loader))
+    watched = watch(iterable(loader), Settings(counts=False))
     try:
         trace = run(watched, step, most=None if batches is None else batches + warmup, budget_s=budget_s, to=to)
     finally:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from torch.utils.data import DataLoader
 
+from labkit.pipeline import probe
+from labkit.pipeline.probe_loader import watch
+from labkit.pipeline.probe_pass import run
 from labkit.pipeline.probe_worker import RECORD, Log
 
 
@@ -29,3 +33,23 @@ def test_reads_between_fetches_are_not_the_data_sets(tmp_path):
     assert second - first < 4096
     assert third - second > 100_000
     assert 100_000 < fourth - third < 104_096
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="descriptors are listed on Linux")
+def test_watching_in_this_process_leaves_no_descriptor_open():
+    loader = DataLoader(range(40), batch_size=4)
+    watched = watch(loader)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        trace = run(watched, None)
+        assert trace.made[-1].asked >= 0, "a diagnosis counts bytes"
+    watched.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_probe_does_without_the_kernels_counts(monkeypatch):
+    monkeypatch.setattr(
+        Log, "_read", lambda self: pytest.fail("it read /proc") if self.io is not None else (-1.0, -1.0)
+    )
+    found = probe(DataLoader(range(40), batch_size=4), lambda batch: None)
+    assert found.prepare[-1] > 0
