@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -66,7 +67,7 @@ class Arena:
         return {
             "files": fingerprint(self.canary),
             "shared memory": sorted(n for n in os.listdir("/dev/shm") if self.name in n),
-            "processes": sorted(child.pid for child in psutil.Process().children(recursive=True)),
+            "processes": living(),
             "calls": self.calls(),
             "package": (ROOT / "labkit" / "__init__.py").stat().st_mtime_ns,
         }
@@ -112,6 +113,16 @@ def fingerprint(folder: Path) -> str:
         if path.is_file():
             found.update(path.read_bytes())
     return found.hexdigest()
+
+
+def living() -> list[int]:
+    """Processes below this one; not those that other tests killed and nobody has waited for yet."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.status() != psutil.STATUS_ZOMBIE:
+                found.append(child.pid)
+    return sorted(found)
 
 
 def notebook(number: str) -> Path:
