@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from labkit.checks import lab02_figures as own
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 TRIES = 4
 """A real run is repeated this often before its waits count against anybody: another program may have the cores."""
+WAKES = 3
+"""Sleepers that must wake before a batch is there: the worker, its thread that sends, and the trainer."""
 
 
 @exercise("measure.fetch_wait", lab="02", title="A stopwatch for both sides", kind="build", points=3, minutes=9)
@@ -172,22 +175,24 @@ def fix(answer: Answer, context: Context) -> Iterator[Evidence]:
         )
     yield judged("workers live on from one epoch to the next", fault, given, f"process ids {_ids(first)}")
 
-    shares = [max(epoch.share for epoch in run) for run in runs]
+    train = far_times(figures["job"])[1]
+    measured = [(max(epoch.share for epoch in run), _late(train, run)) for run in runs]
+    share, late = min(measured, key=lambda m: m[0] - m[1] * WAKES / train)
     predicted = own.predicted_share(figures["job"], workers, factor)
+    tries = f"{len(runs)} real run{'s' * (len(runs) > 1)}"
     fault = None
-    if min(shares) > own.SHARE or predicted > own.SHARE:
-        tries = f"{len(runs)} real run{'s' * (len(runs) > 1)}"
+    if share - late * WAKES / train > own.SHARE or predicted > own.SHARE:
         fault = Fault(
-            f"{min(shares):.1%} of the time after the first batch at best of {tries}; by prediction {predicted:.1%}",
+            f"{share:.1%} of the time after the first batch at best of {tries}; by prediction {predicted:.1%}",
             f"at most {own.SHARE:.0%}, in a real run and by the line: a machine that slows the step down hides waits",
             _why(figures, workers, predicted),
             "probe the loader with these settings and look at the longest `prepare` and the waits behind it."
             if predicted > own.SHARE / 2
             else "close what else is running and run the check again.",
         )
-    held = (
-        f"{min(shares):.1%}, measured here in {len(runs)} run{'s' * (len(runs) > 1)}; the line predicts {predicted:.1%}"
-    )
+    held = f"{share:.1%}, measured here in {tries}; the line predicts {predicted:.1%}"
+    if share > own.SHARE:
+        held += f"; the rest is this machine's: whoever sleeps here wakes {late:.1f} ms late, {WAKES} times a batch"
     yield judged("the trainer waits for at most 5 % of the step", fault, given, held)
 
 
@@ -218,6 +223,11 @@ def _real_runs(figures: Mapping[str, Any], settings: Mapping[str, Any]) -> list[
         if max(epoch.share for epoch in runs[-1]) <= own.SHARE:
             break
     return runs
+
+
+def _late(train: float, run: list[Epoch]) -> float:
+    """By how many ms steps took longer than the `train` ms they sleep: so late a busy machine wakes whoever sleeps."""
+    return max(0.0, fmean(ms for epoch in run for ms in epoch.train) - train)
 
 
 def _why(figures: Mapping[str, Any], workers: int, predicted: float) -> str:
