@@ -45,9 +45,9 @@ def root() -> Path:
     return ROOT
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """One real Chromium for all browser tests of this process (Playwright allows one of its loops at a time)."""
+    """A real Chromium, ended with the module: while Playwright's loop runs, no other test here could run one."""
     import labdriver  # brings Playwright along: only where a browser test runs
 
     if labdriver.find_chromium() is None:

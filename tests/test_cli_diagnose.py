@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from labkit.cli import main
+
 CODE = """
 import time
 from torch.utils.data import DataLoader
@@ -62,22 +64,38 @@ def test_a_named_fault_is_exit_1(cli):
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["job:no_loader"], "job has no no_loader"),
-        (["job:make_loader,no_step"], "job has no no_step"),
-        (["make_loader"], "name a function as pkg.module:name"),
-        (["job:make_loader,step", "--budget", "1"], "budget_s is 1: too small"),
-        (["job:make_loader,step", "--budget", "long"], "'long' is not a time"),
-        (["job:make_loader,step", "--step-ms", "3"], "--step-ms is 3, but there is a step 'step'"),
-        (["job:make_loader", "--html", "report.txt"], "'report.txt' doesn't end in .html"),
-        (["job:full"], "make_loader raised RuntimeError: no such disk"),
-    ],
-)
-def test_wrong_usage_is_one_line(cli, words, message):
+WRONG = [
+    (["job:no_loader"], "job has no no_loader"),
+    (["job:make_loader,no_step"], "job has no no_step"),
+    (["make_loader"], "name a function as pkg.module:name"),
+    (["job:make_loader,step", "--budget", "1"], "budget_s is 1: too small"),
+    (["job:make_loader,step", "--budget", "long"], "'long' is not a time"),
+    (["job:make_loader,step", "--step-ms", "3"], "--step-ms is 3, but there is a step 'step'"),
+    (["job:make_loader", "--html", "report.txt"], "'report.txt' doesn't end in .html"),
+    (["job:full"], "make_loader raised RuntimeError: no such disk"),
+]
+
+
+def test_in_a_shell_wrong_usage_is_one_line(cli):
+    words, message = WRONG[0]
     done = cli(*words)
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_wrong_usage_is_one_line(words, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "job.py").write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "job", raising=False)
+    try:
+        assert main(["diagnose", *words]) == 2
+    finally:
+        sys.modules.pop("job", None)
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
