@@ -70,5 +70,5 @@ def diagnose(
     found = examine(make_loader, step, budget_s=budget, step_ms=step_ms)
     say(found, as_json)
     if html is not None:
-        html.write_text(found.html(), encoding="utf-8")
+        html.write_text(found.html(what), encoding="utf-8")
     return FAULT if found.found else 0

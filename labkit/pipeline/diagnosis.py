@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.pipeline.diagnosis_causes import HEALTHY, MIB, UNSURE
+from labkit.pipeline.diagnosis_causes import HEALTHY, MIB, UNSURE, digits
 from labkit.pipeline.diagnosis_record import Record
 from labkit.pipeline.diagnosis_verdict import Verdict
 from labkit.pipeline.measurement import Measurement
@@ -61,9 +61,7 @@ class Diagnosis:
     def advice(self) -> str:
         """One thing to change; "" where there is nothing to do."""
         found = self.verdict.remedy
-        if found is not None:
-            return found.advice
-        return "" if self.cause == HEALTHY else "measure again on a quiet machine, with a larger budget_s"
+        return self.verdict.next_try if found is None else found.advice
 
     @property
     def predicted_gain(self) -> float | None:
@@ -154,11 +152,15 @@ class Diagnosis:
 
         return draw(self)
 
-    def html(self) -> str:
-        """A page of its own: works offline, light or dark, the picture with words and a table."""
+    def html(self, name: str = "") -> str:
+        """A page of its own: works offline, light or dark, the picture with words and a table.
+
+        Args:
+            name: what was diagnosed, for the line below the heading.
+        """
         from labkit.pipeline.diagnosis_views import page
 
-        return page(self)
+        return page(self, name)
 
     def to_perfetto(self, path: str | Path) -> Path | None:
         """Write the pass with loader and step as a Chrome trace; None where nothing was measured."""
@@ -176,16 +178,17 @@ def _lines(d: Diagnosis) -> list[str]:
         lines.append(f"  advice     {d.advice}")
     if (found := d.verdict.remedy) is not None:
         if found.saves:
-            lines.append(f"  predicted  {found.saves / MIB:.4g} MiB less (computed), an epoch as long as before")
+            lines.append(f"  predicted  {digits(found.saves / MIB, 4)} MiB less (computed), an epoch as long as before")
         elif d.record is not None:
             lines.append(f"  predicted  an epoch {found.gain:.2f} times as fast (computed from the recorded trace)")
-    parts = ", ".join(f"{name} {value:.3g}" for name, value in d.parts.items() if value is not None)
+    parts = ", ".join(f"{name} {digits(value)}" for name, value in d.parts.items() if value is not None)
     if parts:
         lines.append(f"  measured   ms a batch: {parts}")
     if not d.step_given:
         lines.append("  step       none was given: a stand-in that sleeps")
-    lines += [f"  second     {cause}: {why}" for cause, why in d.verdict.second.items()]
-    lines += [f"  not        {cause}: {why}" for cause, why in d.ruled_out.items()]
+    holds, holds_not = ("perhaps", "no sign of") if d.cause == UNSURE else ("second", "not")
+    lines += [f"  {holds:10} {cause}: {why}" for cause, why in d.verdict.second.items()]
+    lines += [f"  {holds_not:10} {cause}: {why}" for cause, why in d.ruled_out.items()]
     lines += [f"  unseen     {cause}: {why}" for cause, why in d.verdict.unseen.items()]
     lines.append(f"  took       {d.seconds:.1f} s")
     return lines

@@ -44,6 +44,7 @@ class Limits:
         fewest: batches below which a mean says little.
         busy: cores that others may keep busy; above it, times say more about them than about the loader.
         dominates: a part that takes this share of a whole is the part to work on.
+        changed: a step without a loader that takes this many times as long as beside one wasn't on the same machine.
         faster: a targeted probe must lower the prepare time to this share of what it was; less could be chance.
         waits_for_core: a worker that waits for a core this share of its time has too little of it.
         blocked: a worker that neither computes nor waits for a core this share of its time waits for a device.
@@ -62,6 +63,7 @@ class Limits:
     fewest: int = 8
     busy: float = 0.35
     dominates: float = 0.5
+    changed: float = 1.5
     faster: float = 0.87
     waits_for_core: float = 0.25
     blocked: float = 0.35
@@ -75,3 +77,11 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+def digits(value: float, most: int = 3) -> str:
+    """A figure for a person: `most` digits that count, thousands in full, never an exponent."""
+    text = f"{value:.{most}g}"
+    if "e" not in text:
+        return text
+    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.6f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from labkit.pipeline.diagnosis_causes import COPY_ON_WRITE, LIMITS, MIB, PREFETCH_MEMORY, SHARED_MEMORY
+from labkit.pipeline.diagnosis_causes import COPY_ON_WRITE, LIMITS, MIB, PREFETCH_MEMORY, SHARED_MEMORY, digits
 from labkit.pipeline.diagnosis_record import Record
 from labkit.pipeline.diagnosis_rules import Rule, rule
 from labkit.pipeline.remedy_replay import replay
@@ -27,7 +27,8 @@ def shared_memory_exhausted(r: Record) -> tuple[bool | None, str]:
     if r.shm_free is None:
         return None, "/dev/shm can't be seen"
     words = (
-        f"{r.workers} workers x {r.prefetch_factor} batches x {r.batch_bytes / MIB:.3g} MiB = {r.held / MIB:.4g} MiB; "
+        f"{r.workers} workers x {r.prefetch_factor} batches x {digits(r.batch_bytes / MIB)} MiB = "
+        f"{digits(r.held / MIB, 4)} MiB; "
         f"{r.shm_free / MIB:.5g} MiB free in /dev/shm"
     )
     return r.held > LIMITS.room * r.shm_free, words
@@ -40,7 +41,8 @@ def prefetch_memory(r: Record) -> tuple[bool | None, str]:
         return False, "no batch is held ready"
     least = least_prefetch(r)
     words = (
-        f"{r.workers} workers x {r.prefetch_factor} batches x {r.batch_bytes / MIB:.3g} MiB = {r.held / MIB:.4g} MiB "
+        f"{r.workers} workers x {r.prefetch_factor} batches x {digits(r.batch_bytes / MIB)} MiB = "
+        f"{digits(r.held / MIB, 4)} MiB "
         f"held ready; prefetch_factor {least} keeps the trainer as busy"
     )
     return r.held >= LIMITS.held_bytes and least <= r.prefetch_factor / 2, words
@@ -56,7 +58,8 @@ def copy_on_write(r: Record) -> tuple[bool | None, str]:
     if r.copied is None:
         return None, "the workers' own memory can't be seen"
     words = (
-        f"over {len(r.train)} batches the workers copied {r.copied / MIB:.3g} MiB of pages that they had shared with "
+        f"over {len(r.train)} batches the workers copied {digits(r.copied / MIB)} MiB of pages "
+        f"that they had shared with "
         "the trainer"
     )
     return r.copied >= LIMITS.copied_bytes, words

@@ -19,6 +19,7 @@ from labkit.pipeline.diagnosis_causes import (
     THREADS,
     TOO_FEW,
     TRANSPORT,
+    digits,
 )
 from labkit.pipeline.diagnosis_record import Record
 from labkit.pipeline.remedy_replay import replay
@@ -69,22 +70,31 @@ def supply_is_short(record: Record) -> bool:
     return record.workers == 0 or supply_ms(record) > 0.9 * record.mean_train
 
 
+def _workers(count: int) -> str:
+    return f"{count} worker{'s' * (count != 1)}"
+
+
 @rule(TOO_FEW)
 def too_few_workers(r: Record) -> tuple[bool | None, str]:
     """More workers supply more: cores are idle, or preparing waits for something that isn't a core or a disk."""
     workers = r.workers or 0
     if not supply_is_short(r):
-        return False, f"{workers} workers supply a batch each {supply_ms(r):.3g} ms, a step takes {r.mean_train:.3g}"
+        return (
+            False,
+            f"{_workers(workers)}: a batch each {digits(supply_ms(r))} ms, a step takes {digits(r.mean_train)}",
+        )
     if r.more_workers is None:
-        return False, f"{workers} workers keep the {r.cores} cores busy"
+        return False, f"{_workers(workers)} for {r.cores} cores, which are busy"
     if r.with_more is None:
         return None, "there was no time to try more workers"
     if slow_storage(r).holds:
         return False, "workers wait for storage, and more of them would wait as well"
     more = r.with_more.prepare / r.more_workers
     words = (
-        f"prepare {r.mean_prepare:.3g} ms with {workers} worker{'s' * (workers != 1)}, train {r.mean_train:.3g} ms; "
-        f"with {r.more_workers} workers prepare takes {r.with_more.prepare:.3g} ms, so a batch each {more:.3g} ms"
+        f"prepare {digits(r.mean_prepare)} ms with {workers} worker{'s' * (workers != 1)}, train "
+        f"{digits(r.mean_train)} ms; "
+        f"with {r.more_workers} workers prepare takes {digits(r.with_more.prepare)} ms, so a "
+        f"batch each {digits(more)} ms"
     )
     return more <= LIMITS.faster * supply_ms(r), words
 
@@ -102,7 +112,7 @@ def workers_pinned(r: Record) -> tuple[bool | None, str]:
     words = f"{r.workers} workers may only run on core {places} of {r.cores} cores"
     if r.all_cores is None:
         return None, f"{words}; there was no time to try all cores"
-    words += f"; prepare {r.mean_prepare:.3g} ms, with all cores {r.all_cores.prepare:.3g} ms"
+    words += f"; prepare {digits(r.mean_prepare)} ms, with all cores {digits(r.all_cores.prepare)} ms"
     return r.all_cores.prepare <= LIMITS.faster * r.mean_prepare, words
 
 
@@ -119,8 +129,8 @@ def thread_oversubscription(r: Record) -> tuple[bool | None, str]:
         words = f"{r.workers} workers with {threads} thread{'s' * (threads > 1)} on {r.cores} cores"
         return (False if enough else None), words
     words = (
-        f"{r.workers} workers x {threads} threads on {r.cores} cores; prepare {r.mean_prepare:.3g} ms, "
-        f"with one thread each {r.one_thread.prepare:.3g} ms"
+        f"{r.workers} workers x {threads} threads on {r.cores} cores; prepare {digits(r.mean_prepare)} ms, "
+        f"with one thread each {digits(r.one_thread.prepare)} ms"
     )
     return r.one_thread.prepare <= LIMITS.faster * r.mean_prepare, words
 
@@ -133,8 +143,9 @@ def slow_collate(r: Record) -> tuple[bool | None, str]:
     joining = r.collate * r.mean_prepare
     each = (r.mean_prepare - joining) / max(1.0, r.batch_size)
     words = (
-        f"collate {joining:.3g} of prepare {r.mean_prepare:.3g} ms, {1000 * each:.3g} us a sample besides; "
-        f"copying the batch takes {r.floor:.2g} ms"
+        f"collate {digits(joining)} of prepare {digits(r.mean_prepare)} ms, {digits(1000 * each)} "
+        f"us a sample for the rest; "
+        f"copying the batch takes {digits(r.floor, 2)} ms"
     )
     if r.mean_prepare < LIMITS.floor * r.floor or not supply_is_short(r):
         return False, words
@@ -147,11 +158,11 @@ def slow_storage(r: Record) -> tuple[bool | None, str]:
     """Workers read, and wait for what they read."""
     if r.asked is None or r.blocked is None:
         return None, "reads can't be seen"
-    words = f"{r.asked / 1024:.4g} KiB read a batch, {(r.disk or 0) / 1024:.4g} of them from a disk; " + (
+    words = f"{digits(r.asked / 1024, 4)} KiB read a batch, {digits((r.disk or 0) / 1024, 4)} of them from a disk; " + (
         f"of prepare {r.blocked:.0%} waiting, {r.computing:.0%} computing"
     )
     if r.second_read is not None:
-        words += f"; read again, prepare takes {r.second_read:.3g} ms instead of {r.mean_prepare:.3g}"
+        words += f"; read again, prepare takes {digits(r.second_read)} ms instead of {digits(r.mean_prepare)}"
     return r.asked >= LIMITS.read_bytes and r.blocked >= LIMITS.blocked, words
 
 
@@ -177,8 +188,8 @@ def transport_bound(r: Record) -> tuple[bool | None, str]:
         return False, "batches are prepared where they are used"
     sending = sum(r.sending) / len(r.sending) if r.sending else 0.0
     words = (
-        f"{r.batch_bytes / MIB:.3g} MiB a batch: packing {sending:.3g} ms, fetching {r.get_cost:.3g} ms; "
-        f"prepare {r.mean_prepare:.3g} ms"
+        f"{digits(r.batch_bytes / MIB)} MiB a batch: packing {digits(sending)} ms, fetching {digits(r.get_cost)} ms; "
+        f"prepare {digits(r.mean_prepare)} ms"
     )
     if sending + r.get_cost < 2 * LIMITS.fetch_ms:
         return False, words
@@ -193,13 +204,13 @@ def head_of_line(r: Record) -> tuple[bool | None, str]:
         return False, "batches don't wait for each other's order"
     longest = max(r.prepare)
     words = (
-        f"slowest batch {longest:.3g} ms, the mean {r.mean_prepare:.3g}; {r.workers} workers supply one each "
-        f"{supply_ms(r):.3g} ms, a step takes {r.mean_train:.3g}"
+        f"slowest batch {digits(longest)} ms, the mean {digits(r.mean_prepare)}; {r.workers} workers supply one each "
+        f"{digits(supply_ms(r))} ms, a step takes {digits(r.mean_train)}"
     )
     if supply_ms(r) > 1.1 * r.mean_train:
         return False, words
     now, free = r.replayed(), replay(r.plan().scaled(r.mean_prepare, in_order=False))
-    words += f"; out of order the same trace takes {free.makespan:.4g} instead of {now.makespan:.4g} ms"
+    words += f"; out of order the same trace takes {digits(free.makespan, 4)} instead of {digits(now.makespan, 4)} ms"
     return free.makespan <= (1 - LIMITS.loss / 2) * now.makespan and longest > 3 * r.mean_prepare, words
 
 
@@ -210,9 +221,9 @@ def respawned(r: Record) -> tuple[bool | None, str]:
         return False, "workers are kept between epochs" if r.workers else "no workers"
     if r.new_pids is None:
         return None, "the workers can't be seen"
-    words = f"other workers in each epoch; its first batch takes {r.later_wait:.4g} of {r.epoch:.4g} ms"
+    words = f"other workers in each epoch; its first batch takes {digits(r.later_wait, 4)} of {digits(r.epoch, 4)} ms"
     if r.start_kept is not None:
-        words += f"; with workers kept they begin after {r.start_kept:.3g} instead of {r.start:.3g} ms"
+        words += f"; with workers kept they begin after {digits(r.start_kept)} instead of {digits(r.start)} ms"
     return r.new_pids and r.start_loss >= LIMITS.loss, words
 
 
@@ -226,13 +237,16 @@ def pickled_to_workers(r: Record) -> tuple[bool | None, str]:
     if r.pickled is None or r.pickling is None:
         return None, "the data set's pickled size can't be seen"
     words = (
-        f"{r.pickled / MIB:.3g} MiB pickled to each of {r.workers} workers ({r.method}), {r.pickling:.3g} ms for one; "
-        f"iter() takes {r.starting:.4g} ms, the first batch {r.first_wait:.4g}"
+        f"{digits(r.pickled / MIB)} MiB pickled to each of {r.workers} workers ({r.method}), "
+        f"{digits(r.pickling)} ms for one; "
+        f"iter() takes {digits(r.starting, 4)} ms, the first batch {digits(r.first_wait, 4)}"
     )
     if r.bare_start is None or r.again_start is None:
         return r.pickled >= LIMITS.pickled_bytes and r.pickling * r.workers >= 0.25 * r.first_start, words
     saved = r.again_start - r.bare_start
-    words += f"; workers begin after {r.again_start:.4g} ms, with an empty data set after {r.bare_start:.4g}"
+    words += (
+        f"; workers begin after {digits(r.again_start, 4)} ms, with an empty data set after {digits(r.bare_start, 4)}"
+    )
     much = saved >= LIMITS.loss * (r.epoch - r.later_wait + r.first_wait) and saved >= r.pickling / 2
     return r.pickled >= LIMITS.pickled_bytes and much, words
 

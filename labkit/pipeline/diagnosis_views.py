@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import html
+from datetime import date
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,13 +13,14 @@ from matplotlib.figure import Figure
 
 from labkit import picture
 from labkit.picture import Picture
-from labkit.pipeline.diagnosis_causes import HEALTHY, UNSURE
+from labkit.pipeline.diagnosis_causes import HEALTHY, MIB, UNSURE, digits
 
 if TYPE_CHECKING:
     from labkit.pipeline.diagnosis import Diagnosis
 
 _WAIT = {"facecolor": "white", "edgecolor": picture.RED, "hatch": "////", "linewidth": 0.8}
 _TRAIN = {"facecolor": picture.ORANGE, "edgecolor": "black", "linewidth": 0.6}
+_ROOM = 0.12  # of the widest bar: narrower parts have their words beside the bar
 _READ = {"facecolor": picture.SKY, "edgecolor": "black", "linewidth": 0.6}
 
 _STYLE = """
@@ -63,16 +66,19 @@ def draw(d: Diagnosis) -> Picture:
             bars.append(
                 ("with the advice,\npredicted", [(after, {**_READ, "facecolor": picture.GREEN}, "epoch / batches")])
             )
+    widest = max((sum(width for width, _, _ in parts) for _, parts in bars), default=1.0)
     for place, (_, parts) in enumerate(bars):
-        left = 0.0
+        left, beside = 0.0, []
         for width, style, word in parts:
             axes.barh(place, width, left=left, height=0.62, **style)  # type: ignore[arg-type]
-            if width > 0:
+            words = f"{word} {digits(width)}"
+            if width > _ROOM * widest:
                 back = {"facecolor": "white", "edgecolor": "none", "pad": 1.0} if "hatch" in style else None
-                axes.text(
-                    left + width / 2, place, f"{word} {width:.3g}", ha="center", va="center", fontsize=9, bbox=back
-                )
+                axes.text(left + width / 2, place, words, ha="center", va="center", fontsize=9, bbox=back)
+            elif width > 0:
+                beside.append(words)
             left += width
+        axes.text(left + 0.01 * widest, place, ", ".join(beside), ha="left", va="center", fontsize=9)
     axes.set_yticks(range(len(bars)), [name for name, _ in bars])
     axes.invert_yaxis()
     axes.set_xlabel("ms a batch")
@@ -80,7 +86,7 @@ def draw(d: Diagnosis) -> Picture:
     axes.tick_params(axis="y", length=0)
     gain = f"; predicted {d.predicted_gain:.2f} times as fast" if d.predicted_gain not in (None, 1.0) else ""
     axes.set_title(f"{d.cause}{gain}", fontsize=11, loc="left")
-    told = ", ".join(f"{name} {value:.3g}" for name, value in numbers.itertuples(index=False, name=None))
+    told = ", ".join(f"{name} {digits(value)}" for name, value in numbers.itertuples(index=False, name=None))
     alt = f"The experiments of a diagnosis, ms a batch: {told or 'none could be measured'}. Verdict: {d.cause}{gain}."
     return Picture(figure, alt, numbers.round(3))
 
@@ -97,7 +103,7 @@ def card(d: Diagnosis) -> str:
     )
 
 
-def page(d: Diagnosis) -> str:
+def page(d: Diagnosis, name: str = "") -> str:
     """Self-contained: no script, no font and no picture from elsewhere."""
     drawn = draw(d)
     image = base64.b64encode(drawn.png()).decode()
@@ -110,7 +116,7 @@ def page(d: Diagnosis) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(d.cause)}</title><style>{_STYLE}</style></head><body><main>"
-        f"<h1>{html.escape(d.cause)}</h1><p>{html.escape(d.evidence)}</p>{step}"
+        f"<h1>{html.escape(d.cause)}</h1><p>{html.escape(_about(d, name))}</p><p>{html.escape(d.evidence)}</p>{step}"
         f"{_advice(d)}<h2>Measured here</h2>"
         f'<img alt="{html.escape(drawn.alt, quote=True)}" src="data:image/png;base64,{image}">'
         f"<table><thead><tr><th scope='col'>Experiment</th><th scope='col'>ms a batch</th></tr></thead>"
@@ -119,23 +125,39 @@ def page(d: Diagnosis) -> str:
     )
 
 
+def _about(d: Diagnosis, name: str) -> str:
+    """What was measured, on what, when."""
+    said = [name] if name else []
+    if (r := d.record) is not None:
+        hidden = "workers that can't be seen"
+        said.append(hidden if r.workers is None else f"{r.workers} worker{'s' * (r.workers != 1)}")
+        if r.workers:
+            said.append(f"prefetch_factor {r.prefetch_factor}")
+        said.append(f"batches of {digits(r.batch_size)} samples, {digits(r.batch_bytes / MIB)} MiB")
+        said.append(f"{r.cores} core{'s' * (r.cores != 1)}")
+    said += [f"torch {version('torch')}", f"{date.today():%-d %B %Y}"]
+    return " · ".join(said)
+
+
 def _advice(d: Diagnosis) -> str:
     if not d.advice:
         return ""
     found, brings = d.verdict.remedy, ""
     if found is not None and d.record is not None:
-        brings = (
-            f"{found.saves / (1 << 20):.4g} MiB less" if found.saves else f"an epoch {found.gain:.2f} times as fast"
-        )
+        less = f"{digits(found.saves / MIB, 4)} MiB less"
+        brings = less if found.saves else f"an epoch {found.gain:.2f} times as fast"
         brings = f" Predicted: {brings} (computed from the recorded trace)."
     return f'<p class="advice"><strong>Advice:</strong> {html.escape(d.advice)}.{brings}</p>'
 
 
 def _rivals(d: Diagnosis) -> str:
     parts = []
+    holds, holds_not = "Holds too, brings less", "Ruled out"
+    if d.cause == UNSURE:
+        holds, holds_not = "Looked like this; not to be relied on", "No sign of these; not to be relied on"
     groups = (
-        ("Holds too, brings less", d.verdict.second),
-        ("Ruled out", d.ruled_out),
+        (holds, d.verdict.second),
+        (holds_not, d.ruled_out),
         ("Not seen", d.verdict.unseen),
     )
     for title, group in groups:

@@ -58,9 +58,12 @@ def _timed(record: Record, plan: Plan, advice: str, **more: Any) -> Remedy:
 
 def _without(record: Record, left: float) -> Plan:
     """The epoch when `left` ms of preparing remain: the rest as it was when workers had nothing to prepare."""
-    if record.canned is None:
+    trial = record.canned
+    if trial is None:
         return record.plan().scaled(left)
-    return record.canned.plan(record.plan(), prepare=max(record.canned.prepare, left))
+    if trial.train is not None:  # a step gets no slower by workers that do less: something else ran then
+        trial = replace(trial, train=min(trial.train, record.mean_train))
+    return trial.plan(record.plan(), prepare=max(trial.prepare, left))
 
 
 def _workers(r: Record) -> Remedy:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.pipeline import CAUSES, simulate
-from labkit.pipeline.diagnosis_causes import LIMITS, MIB
+from labkit.pipeline.diagnosis import Diagnosis
+from labkit.pipeline.diagnosis_causes import LIMITS, MIB, digits
 from labkit.pipeline.diagnosis_memory import MEMORY_RULES, least_prefetch
 from labkit.pipeline.diagnosis_record import Record, Trial
 from labkit.pipeline.diagnosis_rules import TIME_RULES
@@ -177,17 +178,55 @@ def test_only_a_fork_shares_pages():
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("change", "reason", "next_try"),
     [
-        ({"others": 1.5}, "other programs keep 1.5 of 2 cores busy"),
-        ({"train": (3.0,) * 5}, "only 5 batches"),
-        ({"workers": None, "prepare": (), "sending": ()}, "can't be seen"),
+        ({"others": 1.5}, "other programs keep 1.5 of 2 cores busy", "close what else is running"),
+        ({"cached_train": 138.0}, "a step took 138 ms with no loader running", "close what else is running"),
+        ({"train": (3.0,) * 5}, "only 5 batches", "give a larger budget (budget_s, or --budget)"),
+        ({"workers": None, "prepare": (), "sending": ()}, "can't be seen", "give the DataLoader inside it"),
     ],
 )
-def test_not_enough_evidence(change, reason):
-    verdict = judge(replace(FAULTS["decode-bound"], **change))
+def test_not_enough_evidence(change, reason, next_try):
+    record = replace(FAULTS["decode-bound"], **change)
+    verdict = judge(record)
     assert (verdict.cause, verdict.remedy) == ("not enough evidence", None)
     assert reason in verdict.evidence
+    found = Diagnosis(verdict, record, None, 1.0)
+    assert next_try in found.advice
+    for told in (found.text(), found.html(), found._repr_mimebundle_()["text/html"]):
+        assert next_try in told
+        assert "uled out" not in told, "nothing is ruled out by what can't be relied on"
+        assert "brings less" not in told
+    assert "\n  not  " not in found.text()
+
+
+def test_a_report_says_what_was_measured():
+    page = Diagnosis(judge(STARVED), STARVED, None, 1.0).html("job:make_loader,step")
+    assert "job:make_loader,step · 2 workers · prefetch_factor 2 · batches of 16 samples, 0.0954 MiB · 4 cores" in page
+    alone = replace(STARVED, workers=1)
+    assert "1 worker · " in Diagnosis(judge(alone), alone, None, 1.0).html()
+
+
+def test_a_step_is_not_slowed_by_workers_that_do_less():
+    """Something else ran during that one trial: it must not make the larger gain look small."""
+    fault = FAULTS["slow collate"]
+    calm = replace(fault, canned=Trial(prepare=0.1, train=fault.mean_train))
+    disturbed = replace(fault, canned=Trial(prepare=0.1, train=40 * fault.mean_train))
+    assert remedy("slow collate", disturbed).gain == remedy("slow collate", calm).gain
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "text"),
+    [
+        (1180.4, 3, "1,180"),
+        (12.345, 3, "12.3"),
+        (0.0954, 3, "0.0954"),
+        (10330.0, 4, "10,330"),
+        (0.00001, 3, "0.000010"),
+    ],
+)
+def test_figures_have_no_exponent(value, most, text):
+    assert digits(value, most) == text
 
 
 def test_waiting_that_no_rule_explains_is_said():
