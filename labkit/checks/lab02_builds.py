@@ -145,7 +145,7 @@ def pair_evidence(answer: Answer, rng: random.Random) -> Iterator[Evidence]:
         line, fault = next(((line, fault) for line, fault in failing if fault), (lines[0], None))
         if fault is not None and not fault.why and test is not _pairs_fault:
             fault = Fault(fault.seen, fault.expected, _named(runs), fault.next_step)
-        given = f"prepare {_short(line[0])}, train {_short(line[1])}, starting the workers takes {line[2]:g} ms"
+        given = f"prepare {_listed(line[0])}, train {_listed(line[1])}, starting the workers takes {line[2]:g} ms"
         yield judged(
             claim, fault, given if fault else f"{len(lines)} replayed lines, one of them recorded", "held on each"
         )
@@ -196,10 +196,11 @@ def _real_evidence(answer: Answer) -> Evidence:
     )
 
 
-def _short(times: Sequence[float]) -> str:
+def _listed(times: Sequence[float]) -> str:
+    """Every number, so that a person can run the case; the inputs that fail first are short."""
     if len(set(times)) == 1 and len(times) > 1:
         return f"{times[0]:g} for each of {len(times)}"
-    return "[" + ", ".join(f"{time:g}" for time in times[:8]) + (", ...]" if len(times) > 8 else "]")
+    return "[" + ", ".join(f"{time:g}" for time in times) + "]"
 
 
 # measure.debt ------------------------------------------------------------------------------------------------------
@@ -209,12 +210,16 @@ Passes = tuple[list[float], list[float], list[float], int]
 
 
 def pass_inputs(rng: random.Random) -> list[Passes]:
-    """Times at which batches were done: by hand, drawn with bursts, and recorded; smallest first."""
+    """Times at which batches were done: by hand, drawn with bursts, and recorded; smallest first.
+
+    Most hold at most 8 numbers a list, since a card prints them; the recorded ones come last, in full.
+    """
     by_hand = ([10.0, 16.0, 22.0], [3.0, 13.0, 23.0], [20.0, 32.0, 44.0], 1)
     slower = ([30.0, 44.0, 58.0], [12.0, 22.0, 32.0], [30.0, 46.0, 62.0], 1)
     drawn = sorted((own.passes_of(rng) for _ in range(6)), key=lambda passes: len(passes[0]))
     recorded = [(one["read_only"], one["train_only"], one["both"], 2) for one in PASSES]
-    return [by_hand, slower, *drawn, *recorded]
+    begun = [(read[:8], train[:7], both[:8], warmup) for read, train, both, warmup in recorded]
+    return [by_hand, slower, *drawn, *begun, *recorded]
 
 
 def _debt_numbers(found: Any, *passes: Any) -> Fault | None:
@@ -253,7 +258,7 @@ def _debt_exact(found: Any, read: list[float], train: list[float], both: list[fl
         return None
     return Fault(
         f"{wrong} {found[wrong]:.4g} ms",
-        f"{wrong} in ms a batch, over the batches after the first {warmup}",
+        f"{wrong} in ms a batch, from when batch {warmup - 1} is done, the last of the warm-up",
         "",
         "how long did all batches after the warm-up take together, and how many were they?",
     )
@@ -269,13 +274,19 @@ def _middle(done: list[float], warmup: int) -> float:
 
 DEBT_MISTAKES = {
     "that counts the warm-up.": _with(lambda done, warmup: done[-1] / len(done)),
-    "that leaves the first batches' time out, but still divides by all batches.": _with(
+    "that leaves out the time of the warm-up, but still divides by all batches.": _with(
         lambda done, warmup: (done[-1] - done[warmup - 1]) / len(done)
     ),
-    "that is the whole pass, not a batch.": _with(lambda done, warmup: done[-1] - done[warmup - 1]),
+    "that is all the time after the warm-up, not ms a batch.": _with(lambda done, warmup: done[-1] - done[warmup - 1]),
     "that is the median: several workers deliver in bursts, and the median sees only the short gaps.": _with(_middle),
-    "that leaves out one batch too few: the batch before it must be done when the clock starts.": _with(
+    "that leaves out one batch too many: the clock starts when batch warmup - 1 is done, not a batch later.": _with(
         lambda done, warmup: (done[-1] - done[warmup]) / (len(done) - warmup - 1)
+    ),
+    "the clock starts a batch too late, when batch warmup is done, but that batch is still counted.": _with(
+        lambda done, warmup: (done[-1] - done[warmup]) / (len(done) - warmup)
+    ),
+    "the right time, divided by one batch too many: the last batch of the warm-up isn't one of them.": _with(
+        lambda done, warmup: (done[-1] - done[warmup - 1]) / (len(done) - warmup + 1)
     ),
 }
 
@@ -307,7 +318,7 @@ def debt_evidence(answer: Answer, rng: random.Random, run: Callable[[], Passes])
                 fault.seen, fault.expected, "the function gave None: is `return` missing at its end?", fault.next_step
             )
         names = zip(("read_only", "train_only", "both"), passes[:3], strict=True)
-        given = ", ".join(f"{name} {_short(done)}" for name, done in names) + f", warmup {passes[3]}"
+        given = ", ".join(f"{name} {_listed(done)}" for name, done in names) + f", warmup {passes[3]}"
         yield judged(rule.claim, fault, given if fault else f"{len(inputs)} times three passes", "held on each")
 
     real = run()

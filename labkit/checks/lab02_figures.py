@@ -35,16 +35,17 @@ def debt_truth(read_only: list[float], train_only: list[float], both: list[float
 
 
 def passes_of(rng: random.Random) -> tuple[list[float], list[float], list[float], int]:
-    """Three passes of a line with several workers, whose batches come in bursts; a slow start."""
-    workers, train, batches = rng.randint(1, 4), float(rng.randint(6, 14)), rng.randint(12, 30)
-    prepare = [train * workers * rng.uniform(0.5, 2.2)] * batches
+    """Three short passes of a line with several workers, whose batches come in bursts; a slow start."""
+    workers, train, batches = rng.randint(1, 4), float(rng.randint(6, 14)), rng.randint(6, 8)
+    prepare = [round(train * workers * rng.uniform(0.5, 2.2), 1)] * batches
     warmup = rng.randint(1, 3)
     start = 40.0 + rng.randint(0, 20)
     read = simulate(prepare, 0.0, workers=workers, batches=batches)
-    slower = train * rng.uniform(1.05, 1.4)  # the workers take cores from the trainer
+    slower = round(train * rng.uniform(1.05, 1.4), 1)  # the workers take cores from the trainer
     both = simulate(prepare, slower, workers=workers, batches=batches)
-    only = [start / 2 + train * (i + 1) for i in range(batches + 4)]
-    return [start + t for t in read.train_end], only, [start + t for t in both.train_end], warmup
+    only = [start / 2 + train * (i + 1) for i in range(batches - 1)]
+    read_only, together = ([round(start + t, 1) for t in line.train_end] for line in (read, both))
+    return read_only, only, together, warmup
 
 
 # measure.cached_control --------------------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ def held_mib(figures: Mapping[str, Any], factor: int | None = None) -> float:
 
 
 def largest_factor(figures: Mapping[str, Any]) -> int:
-    """The largest prefetch_factor whose batches fit into `shm` MiB."""
+    """The largest prefetch_factor for which all batches, the one in training too, fit into `shm` MiB."""
     most = int(figures["shm"] / batch_mib(figures) + 1e-9)
     return (most - 1) // int(figures["workers"])
 

@@ -104,6 +104,60 @@ def _alike(parts: Mapping[str, float], made: Mapping[str, float]) -> bool:
     return all(abs(parts[name] - made[name]) <= 0.06 for name in own.PARTS)
 
 
+@exercise("measure.memory", lab="02", title="What waits in memory", kind="diagnose", points=2, minutes=7,
+          figures=own.MEMORY)  # fmt: skip
+def memory(answer: Answer, context: Context) -> Iterator[Evidence]:
+    """Shared memory that a real loader holds, and the most that fits."""
+    value, figures = answer.value(), context.figures
+    truth, parts = own.memory_truth(figures), own.memory_parts(figures)
+    fault = None
+    if type(value) is not dict or not all(number(value.get(name)) for name in truth):
+        fault = Fault(f"{value!r}"[:120], "a number for held and for factor", next_step="give two numbers.")
+    yield judged("two numbers", fault)
+
+    seen, how = _held(figures, truth["held"])
+    fault = None
+    if abs(value["held"] - seen) > 0.02 * seen:
+        named = next((k for k, v in parts["held"].items() if abs(value["held"] - v) <= 0.02 * v), "")
+        fault = Fault(
+            f"held {value['held']:.4g} MiB",
+            "what a real loader holds while the trainer is busy: every batch asked for ahead, and the one in hand",
+            f"that is {named}." if named else "",
+            "how many batches are that, and how many bytes is one? 1 MiB is 1,048,576 bytes.",
+        )
+    yield judged("so much shared memory is held", fault, held=f"{seen:.4g} MiB, {how}")
+    fault = None
+    if value["factor"] != truth["factor"]:
+        named = named_mistake(value["factor"], parts["factor"])
+        needs = own.held_mib(figures, int(value["factor"])) if value["factor"] >= 1 else 0.0
+        fault = Fault(
+            f"prefetch_factor {value['factor']:g}" + (f", which may need {needs:.4g} MiB" if needs else ""),
+            f"the largest one with which all of it, the batch in training too, fits into {figures['shm']} MiB",
+            f"that is {named}." if named else "",
+            "your formula for held, solved for prefetch_factor, rounded down.",
+        )
+    yield judged("the largest prefetch_factor that fits", fault, held=f"{truth['factor']}")
+
+
+def _held(figures: Mapping[str, Any], expected: float) -> tuple[float, str]:
+    """What a real loader held, or what it must hold where that can't be counted; and which of the two."""
+    import shutil
+
+    from labkit.pipeline.measured_cases import shared_mib
+
+    try:
+        room = shutil.disk_usage("/dev/shm").free / own.MIB
+        if room < 1.5 * expected:
+            return expected, f"computed: /dev/shm has only {room:.0f} MiB free here"
+        names = ("batch_size", "side", "workers", "prefetch_factor")
+        seen = shared_mib(*(figures[name] for name in names))
+    except OSError:
+        return expected, "computed: this system doesn't show a process's shared memory"
+    if abs(seen - expected) > 0.02 * expected:
+        raise RuntimeError(f"a real loader held {seen:.4g} MiB, expected {expected:.4g}: torch hands out other credits")
+    return seen, "counted in a real run"
+
+
 @exercise("measure.mystery", lab="02", title="Three slow loaders", kind="diagnose", points=4, minutes=12,
           figures=own.MYSTERY)  # fmt: skip
 def mystery(answer: Answer, context: Context) -> Iterator[Evidence]:
@@ -125,8 +179,8 @@ def mystery(answer: Answer, context: Context) -> Iterator[Evidence]:
 
 
 _CLUES = {  # where to look, not what it is
-    "healthy": "finished batches in the queue at nearly every fetch, and no long wait",
-    "too few workers": "an empty queue at nearly every fetch, and prepare times that are all of a size",
+    "healthy": "what the queue holds, and the longest wait",
+    "too few workers": "what the queue holds, and how prepare times scatter",
     "workers respawned each epoch": "first waits of both epochs, and process ids, against everything after them",
     "slow collate": "how much of `prepare` is `collate`",
     "head-of-line blocking": "the longest wait, the longest prepare, and the queue right after it",
@@ -136,7 +190,7 @@ _NOT = {
     "healthy": "something takes time here that needn't.",
     "too few workers": "more workers would help if the queue were empty while all of them prepare evenly.",
     "workers respawned each epoch": "workers that live on have the same process ids in both epochs.",
-    "slow collate": "then `collate` would be most of `prepare`.",
+    "slow collate": "then `collate` would be most of a long `prepare`.",
     "head-of-line blocking": "then finished batches would wait behind one that isn't.",
     "transport-bound": "then sending or fetching would take longer than preparing.",
 }
@@ -193,7 +247,7 @@ def fix(answer: Answer, context: Context) -> Iterator[Evidence]:
     held = f"{share:.1%}, measured here in {tries}; the line predicts {predicted:.1%}"
     if share > own.SHARE:
         held += f"; the rest is this machine's: whoever sleeps here wakes {late:.1f} ms late, {WAKES} times a batch"
-    yield judged("the trainer waits for at most 5 % of the step", fault, given, held)
+    yield judged("the trainer waits for at most 5 % of the time", fault, given, held)
 
 
 def _settings_fault(value: Any) -> Fault | None:
@@ -245,60 +299,6 @@ def _why(figures: Mapping[str, Any], workers: int, predicted: float) -> str:
 
 def _ids(epoch: Epoch) -> str:
     return ", ".join(map(str, epoch.pids))
-
-
-@exercise("measure.memory", lab="02", title="What waits in memory", kind="diagnose", points=2, minutes=7,
-          figures=own.MEMORY)  # fmt: skip
-def memory(answer: Answer, context: Context) -> Iterator[Evidence]:
-    """Shared memory that a real loader holds, and the most that fits."""
-    value, figures = answer.value(), context.figures
-    truth, parts = own.memory_truth(figures), own.memory_parts(figures)
-    fault = None
-    if type(value) is not dict or not all(number(value.get(name)) for name in truth):
-        fault = Fault(f"{value!r}"[:120], "a number for held and for factor", next_step="give two numbers.")
-    yield judged("two numbers", fault)
-
-    seen, how = _held(figures, truth["held"])
-    fault = None
-    if abs(value["held"] - seen) > 0.02 * seen:
-        named = next((k for k, v in parts["held"].items() if abs(value["held"] - v) <= 0.02 * v), "")
-        fault = Fault(
-            f"held {value['held']:.4g} MiB",
-            "what a real loader holds while the trainer is busy: every batch asked for ahead, and the one in hand",
-            f"that is {named}." if named else "",
-            "how many batches are that, and how many bytes is one? 1 MiB is 1,048,576 bytes.",
-        )
-    yield judged("so much shared memory is held", fault, held=f"{seen:.4g} MiB, {how}")
-    fault = None
-    if value["factor"] != truth["factor"]:
-        named = named_mistake(value["factor"], parts["factor"])
-        needs = own.held_mib(figures, int(value["factor"])) if value["factor"] >= 1 else 0.0
-        fault = Fault(
-            f"prefetch_factor {value['factor']:g}" + (f", which may need {needs:.4g} MiB" if needs else ""),
-            f"the largest one that fits into {figures['shm']} MiB",
-            f"that is {named}." if named else "",
-            "your formula for held, solved for prefetch_factor, rounded down.",
-        )
-    yield judged("the largest prefetch_factor that fits", fault, held=f"{truth['factor']}")
-
-
-def _held(figures: Mapping[str, Any], expected: float) -> tuple[float, str]:
-    """What a real loader held, or what it must hold where that can't be counted; and which of the two."""
-    import shutil
-
-    from labkit.pipeline.measured_cases import shared_mib
-
-    try:
-        room = shutil.disk_usage("/dev/shm").free / own.MIB
-        if room < 1.5 * expected:
-            return expected, f"computed: /dev/shm has only {room:.0f} MiB free here"
-        names = ("batch_size", "side", "workers", "prefetch_factor")
-        seen = shared_mib(*(figures[name] for name in names))
-    except OSError:
-        return expected, "computed: this system doesn't show a process's shared memory"
-    if abs(seen - expected) > 0.02 * expected:
-        raise RuntimeError(f"a real loader held {seen:.4g} MiB, expected {expected:.4g}: torch hands out other credits")
-    return seen, "counted in a real run"
 
 
 @exercise("measure.next_steps", lab="02", title="Eight workers, 60 percent", kind="explain", points=2, minutes=8)

@@ -26,7 +26,7 @@ def replayed(measure: Measure) -> Callable[..., dict[str, Any]]:
     def run(prepare: list[float], train: list[float], start: float, real: bool) -> dict[str, Any]:
         return _real(measure, prepare, train) if real else _replay(measure, prepare, train, start)
 
-    run.__name__ = "replayed"  # as cards call it
+    run.__name__ = f"replayed({getattr(measure, '__name__', 'measure')})"  # as cards call it
     return run
 
 

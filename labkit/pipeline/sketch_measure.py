@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -35,12 +36,15 @@ def sketch_pairs(replayed: Callable[..., Mapping[str, Any]]) -> Picture:
     for i, (wait, train) in enumerate(run["pairs"]):
         yours += [(now, now + wait, _wait(wait), "wait"), (now + wait, now + wait + train, str(i), "train")]
         now += wait + train
+    took = max([before, *run["free"]]) - run["began"][0]  # workers end after that
     lanes: list[Lane] = [("the device", device), ("your pairs", yours)]
     alt = (
-        f"A real run of {batches} batches took {run['end']:.4g} ms; your {len(run['pairs'])} pairs make {now:.4g}. "
+        f"A real run of {batches} batches took {took:.4g} ms from iter() to the end of the last step; your "
+        f"{len(run['pairs'])} pairs add up to {now:.4g}. "
         f"Your waits in ms: {', '.join(f'{wait:.3g}' for wait, _ in run['pairs'])}."
     )
-    return draw_lanes(lanes, title=f"The run took {run['end']:.4g} ms, your pairs add up to {now:.4g}", alt=alt)
+    title = f"From iter() to the last step: {took:.4g} ms; your pairs add up to {now:.4g}"
+    return draw_lanes(lanes, title=title, alt=alt)
 
 
 def _wait(wait: float) -> tuple[str, str]:
@@ -127,31 +131,51 @@ def sketch_control(
 
 @or_nothing
 def sketch_cases(cases: Mapping[str, Any], causes: Mapping[str, Any]) -> Picture:
-    """For each loader that a person has named a cause for: its waits, batch by batch, and what its pass says."""
+    """For each loader that a person has named a cause for: two epochs' first waits, its waits, what its pass says."""
     said = {letter: cause for letter, cause in causes.items() if cause is not ...}
     if not said:
         raise NotImplementedError
-    figure = Figure(figsize=(9.6, 0.6 + 1.35 * len(said)), layout="constrained")
+    figure = Figure(figsize=(9.6, 0.6 + 1.7 * len(said)), layout="constrained")
     table = []
     all_axes = figure.subplots(len(said), 1, squeeze=False)[:, 0]
     for axes, (letter, cause) in zip(all_axes, said.items(), strict=True):
-        seen = cases[letter].measured
-        batches = range(len(seen))
-        axes.bar(batches, seen.fetch_waits, width=0.8, **STYLES["wait"])
+        seen, epochs = cases[letter].measured, cases[letter].epochs
+        axes.bar(range(len(seen.fetch_waits)), seen.fetch_waits, width=0.8, **STYLES["wait"])
+        firsts = _first_waits(axes, [epoch.first_wait for epoch in epochs], max(seen.fetch_waits))
+        pids = "the same" if epochs[0].pids == epochs[-1].pids else "other"
         queue = [depth or 0 for depth in seen.queue_depth]
         prepare = statistics.median(time or 0.0 for time in seen.prepare)
         figures = (
             f"wait {statistics.median(seen.fetch_waits):.2g} (longest {max(seen.fetch_waits):.3g}), "
-            f"train {statistics.median(seen.train):.3g}, prepare {prepare:.2g} ms, queue {statistics.median(queue):g}, "
-            f"first wait {seen.first_wait:.0f} ms"
+            f"train {statistics.median(seen.train):.3g}, prepare {prepare:.3g} ms, queue {statistics.median(queue):g}, "
+            f"epochs' first waits {firsts} ms, {pids} workers"
         )
-        axes.set_title(f"{letter}: {cause}, you say. {figures}", fontsize=9, loc="left")
+        axes.set_title(f"{letter}: {cause}, you say\n{figures}", fontsize=9, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylabel("wait (ms)", fontsize=8)
         table.append((letter, cause, figures))
-    all_axes[-1].set_xlabel("batch", fontsize=9)
-    alt = "The waits of each loader, batch by batch. " + " ".join(f"{a}, {b} you say: {c}." for a, b, c in table)
+    all_axes[-1].set_xlabel(
+        "E0, E1: first wait of each epoch; then batches, the loader's very first left out", fontsize=9
+    )
+    alt = "The first wait of each of two epochs, then the waits of a probed pass, batch by batch. " + " ".join(
+        f"{a}, {b} you say: {c}." for a, b, c in table
+    )
     return Picture(figure, alt, pd.DataFrame(table, columns=["loader", "your cause", "medians of its pass"]))
+
+
+def _first_waits(axes: Axes, firsts: Sequence[float], longest: float) -> str:
+    """Bars of their own, left of the pass; one that would make specks of all others is cut off. Gives the words."""
+    top = 1.15 * min(max(longest, *firsts), 4 * longest)
+    axes.set_ylim(0, top)
+    places = [-3.0 * (len(firsts) - number) for number in range(len(firsts))]
+    axes.bar(places, firsts, width=0.8, **STYLES["blocked"])
+    for place, first in zip(places, firsts, strict=True):
+        cut = " (cut)" if first > top else ""
+        axes.text(place + 0.6, min(first, 0.97 * top), f"{first:.0f}{cut}", fontsize=7, va="top" if cut else "bottom")
+    axes.axvline(-1.0, color="black", linewidth=0.8)
+    ticks = [tick for tick in axes.get_xticks() if tick >= 0]
+    axes.set_xticks([*places, *ticks], [*(f"E{i}" for i in range(len(places))), *(f"{tick:g}" for tick in ticks)])
+    return " and ".join(f"{first:.0f}" for first in firsts)
 
 
 @or_nothing
@@ -164,7 +188,7 @@ def sketch_fix(
     cores: int,
     memory: int,
 ) -> Picture:
-    """Two real epochs with a person's settings: the wait before each batch, and the share that the lab allows."""
+    """Two real epochs with a person's settings: the waits after the first, and the share that the lab allows."""
     if ... in settings.values():
         raise NotImplementedError
     workers, ahead = settings["num_workers"], settings["num_workers"] * settings["prefetch_factor"]
@@ -173,23 +197,29 @@ def sketch_fix(
     runs = epochs(loader(**settings), step)
     figure, axes = plain_axes("batch", "wait before it (ms)", "", height=3.2)
     allowed = LIMIT * statistics.fmean(time for run in runs for time in run.train) / (1 - LIMIT)
+    longest = max(max(run.waits) for run in runs)
+    top = 1.35 * max(longest, allowed)
+    axes.set_ylim(0, top)
     at, table = 0, []
     for number, run in enumerate(runs):
         waits = [run.first_wait, *run.waits]
-        axes.bar(range(at, at + len(waits)), waits, width=0.8, **STYLES["wait"])
+        axes.bar(range(at + 1, at + len(waits)), run.waits, width=0.8, **STYLES["wait"])
         axes.axvline(at - 0.5, color="black", linewidth=0.8)
-        axes.text(at, max(run.first_wait, 1), f" epoch {number}: {run.share:.1%}", fontsize=9, va="bottom")
+        words = f" epoch {number}: {run.share:.1%}\n first wait {run.first_wait:.0f} ms, left out"
+        axes.text(at, 0.98 * top, words, fontsize=9, va="top")
         table += [(number, i, wait) for i, wait in enumerate(waits)]
         at += len(waits)
     axes.axhline(allowed, color=picture.BLUE, linestyle=(0, (4, 2)), label=f"5 % on average: {allowed:.2g} ms")
-    axes.legend(frameon=False, fontsize=9)
+    figure.legend(frameon=False, fontsize=9, loc="outside lower right")
     same = runs[0].pids == runs[1].pids
     shares = " and ".join(f"{run.share:.1%}" for run in runs)
-    words = f"Waiting after the first batch: {shares}; {'the same' if same else 'other'} worker processes in epoch 1"
+    words = f"waits {shares}; {'same' if same else 'other'} workers"
     axes.set_title(words, fontsize=11, loc="left")
     firsts = " and ".join(f"{run.first_wait:.0f}" for run in runs)
-    longest = max(max(run.waits) for run in runs)
-    alt = f"Two real epochs. {words}. First waits {firsts} ms; the longest later one {longest:.0f} ms."
+    alt = (
+        f"Two real epochs, their first waits ({firsts} ms) left out: {words} in the second one. "
+        f"The longest wait {longest:.3g} ms; 5 % would be {allowed:.2g} on average."
+    )
     return Picture(figure, alt, pd.DataFrame(table, columns=["epoch", "batch", "wait (ms)"]).round(2))
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import random
+import re
+from pathlib import Path
+
+import answerbook
 import pytest
 
+from labkit.checks import card, exercises
 from labkit.checks import lab02_figures as own
+from labkit.checks.lab02_builds import pass_inputs
+from labkit.checks.lab02_measuring_a_dataloader import _CLUES
 from labkit.checks.lab02_recorded import CONTROLS
 from labkit.checks.lab02_replay import exact_pairs
 from labkit.checks.lab02_shown import control_rows
@@ -31,6 +40,45 @@ def test_a_replay_is_the_ideal_line_after_a_start():
     prepare, train = [6.0, 14.0, 3.0, 20.0], [10.0, 4.0, 9.0, 5.0]
     line = simulate([prepare[0] + 7, *prepare[1:]], train)
     assert [wait for wait, _ in exact_pairs(prepare, train, 7.0)] == pytest.approx(line.waits)
+
+
+def cells() -> dict[str, str]:
+    notebook = Path(__file__).parents[2] / "notebooks" / "02_measuring_a_dataloader.ipynb"
+    return {cell["id"]: "".join(cell["source"]) for cell in json.loads(notebook.read_text("utf-8"))["cells"]}
+
+
+def test_progress_lists_the_exercises_as_the_notebook_does():
+    order = re.findall(r"^`(measure\.\w+)` ·", "\n".join(cells().values()), re.MULTILINE)
+    assert [e.id for e in exercises() if e.lab == "02"] == order
+
+
+def test_the_cause_table_holds_every_plant_and_no_clue_repeats_it():
+    table = cells()["causes-text"]
+    rows = dict(re.findall(r"^\| ([\w -]+) \| (.+) \|$", table, re.MULTILINE))
+    del rows["cause"]
+    assert set(rows) == set(PLANTS)
+    assert list(rows)[-1] == "healthy"  # whose queue may look the same where another row fits
+    assert not {cause for cause, clue in _CLUES.items() if clue in rows[cause]}
+    for cause in ("healthy", "too few workers"):
+        assert _CLUES[cause].startswith("what the queue holds, and ")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_passes_that_a_card_prints_are_short_and_exact(seed):
+    shown = pass_inputs(random.Random(seed))[:-3]  # the last ones are recorded, and fail after the others
+    assert max(len(done) for passes in shown for done in passes[:3]) <= 8
+    for *passes, warmup in shown:
+        assert all(len(done) >= warmup + 2 for done in passes)
+        assert all(float(f"{time:g}") == pytest.approx(time, abs=1e-9) for done in passes for time in done)
+
+
+def test_a_card_on_debt_can_be_run_again():
+    wrong = next(
+        a for a in answerbook.answers("02") if a.exercise == "measure.debt" and "one batch too many" in (a.card or "")
+    )
+    text = card.text(answerbook.judge("02", wrong))
+    assert "when batch warmup - 1 is done, not a batch later" in " ".join(text.split())
+    assert "..." not in text
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -28,7 +28,7 @@ def debt(read_only, train_only, both, warmup):
     )
     return {"debt": b - t, "supply": max(0, r - t), "interference": b - t - max(0, r - t)}
 
-# %% wrong: the whole pass -> card: the whole pass, not a batch
+# %% wrong: the whole pass -> card: all the time after the warm-up, not ms a batch
 def debt(read_only, train_only, both, warmup):
     r, t, b = (done[-1] - done[warmup - 1] for done in (read_only, train_only, both))
     return {"debt": b - t, "supply": max(0, r - t), "interference": b - t - max(0, r - t)}
@@ -52,3 +52,22 @@ def debt(read_only, train_only, both, warmup):
 # %% wrong: one number -> card: a number for each of
 def debt(read_only, train_only, both, warmup):
     return both[-1] - train_only[-1]
+
+# %% wrong: a slice starts at the first batch that counts -> card: leaves out one batch too many
+def debt(read_only, train_only, both, warmup):
+    def a_batch(done):
+        d = done[warmup:]
+        return (d[-1] - d[0]) / (len(d) - 1)
+
+    r, t, b = a_batch(read_only), a_batch(train_only), a_batch(both)
+    return {"debt": b - t, "supply": max(0, r - t), "interference": b - t - max(0, r - t)}
+
+# %% wrong: the same slice, divided by all its batches -> card: but that batch is still counted
+def debt(read_only, train_only, both, warmup):
+    r, t, b = ((done[-1] - done[warmup]) / len(done[warmup:]) for done in (read_only, train_only, both))
+    return {"debt": b - t, "supply": max(0, r - t), "interference": b - t - max(0, r - t)}
+
+# %% wrong: the last batch of the warm-up is counted -> card: divided by one batch too many
+def debt(read_only, train_only, both, warmup):
+    r, t, b = ((done[-1] - done[warmup - 1]) / len(done[warmup - 1:]) for done in (read_only, train_only, both))
+    return {"debt": b - t, "supply": max(0, r - t), "interference": b - t - max(0, r - t)}

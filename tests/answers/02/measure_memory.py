@@ -31,7 +31,7 @@ factor = int((ahead.shm / batch - 1) // ahead.workers)
 held = ahead.batch_size * 3 * ahead.side**2 * 4 / 2**20
 factor = 1
 
-# %% wrong: a factor that doesn't fit -> card: the largest one that fits
+# %% wrong: a factor that doesn't fit -> card: the largest one with which all of it
 batch = ahead.batch_size * 3 * ahead.side**2 * 4 / 2**20
 held = (ahead.workers * ahead.prefetch_factor + 1) * batch
 factor = int((ahead.shm / batch - 1) // ahead.workers) + 1
