@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import ParamSpec
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -48,6 +48,16 @@ def nothing(why: str) -> Picture:
     axes.set_axis_off()
     axes.text(0.01, 0.5, why, fontsize=10, va="center")
     return Picture(figure, why)
+
+
+def unmarked(names: Iterable[str], met: Mapping[str, Any]) -> str:
+    """Which mark in `met` can't be drawn, and what to write in its place; "" where each is a text or False."""
+    for name in names:
+        if name not in met:
+            return f"met has no {name!r}: quote words for it, or write False"
+        if met[name] is not False and not isinstance(met[name], str):
+            return f"met[{name!r}] is {met[name]!r}: quote words, or write False"[:160]
+    return ""
 
 
 def plain_axes(x: str, y: str, title: str, *, height: float = 3.0) -> tuple[Figure, Axes]:

@@ -33,6 +33,14 @@ def test_the_four_formats_hold_the_same(source, tmp_path, capsys):
     assert contents.pop() in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("to", "parts"), [("files", "14 files"), ("tar", "1 shard"), ("lmdb", "1 file")])
+def test_it_says_what_the_pack_is_made_of(to, parts, source, tmp_path, capsys):
+    assert main(["pack", str(source), "--to", to, "--out", str(tmp_path / to)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith(f" bytes in {parts}")
+    assert second.startswith("content as written ")
+
+
 def test_a_damaged_pack_is_exit_1(source, tmp_path, capsys):
     out = tmp_path / "out"
     main(["pack", str(source), "--to", "tfrecord", "--out", str(out), "--shard-size", "20"])
@@ -41,6 +49,7 @@ def test_a_damaged_pack_is_exit_1(source, tmp_path, capsys):
     assert main(["pack", str(out), "--verify"]) == 1
     said = capsys.readouterr().out
     assert "can be read" in said
+    assert "\ncontent as written " in said  # not the content of what is there now
     assert "shard-00001.tfrecord, records 0 to " in said
     assert "the shard is missing" in said
 

@@ -110,6 +110,12 @@ def through_bytes(figures: Mapping[str, Any], records: int) -> int:
     return int(min(-(-needed // BLOCK) * BLOCK, end))
 
 
+def tfrecord_through(figures: Mapping[str, Any], records: int) -> int:
+    """As `through_bytes`, of a TFRecord shard: a record is its content and 60 bytes of lengths, names and checksums."""
+    entry = figures["record_bytes"] + 60
+    return int(min(-(-records * entry // BLOCK) * BLOCK, figures["shard_samples"] * entry))
+
+
 def access_truth(figures: Mapping[str, Any]) -> dict[str, float]:
     """Bytes without and with an index for one record of a tar shard, and what a restart throws away."""
     shard = figures["shard_samples"]
@@ -125,11 +131,16 @@ def access_parts(figures: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """For each value: the mistakes, by name."""
     shard, size = figures["shard_samples"], figures["record_bytes"]
     truth = access_truth(figures)
+    tfrecord = tfrecord_through(figures, figures["want"] % shard + 1)
     return {
         "through": {
             "the bytes with an index": truth["direct"],
             "the whole pack up to the record": (figures["want"] + 1) * tar_entry(size),
             "the content alone, without headers, filling and blocks": (figures["want"] % shard + 1) * size,
+            f"the shard up to the record; a reader asks for {BLOCK:,} bytes at a time": (
+                (figures["want"] % shard + 1) * tar_entry(size)
+            ),
+            **({"the row of tfrecord": tfrecord} if tfrecord != truth["through"] else {}),
         },
         "direct": {
             "the content alone: a tar member has a header, and is filled up": size,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from labkit.checks import lab03_builds as builds
 from labkit.checks import lab03_figures as own
 from labkit.checks import lab03_runs as runs
+from labkit.checks import lab03_shuffles as shuffles
 from labkit.checks.answer import Answer
 from labkit.checks.explained import self_assessed
 from labkit.checks.registry import Context, exercise
@@ -44,13 +45,13 @@ def random_access(answer: Answer, context: Context) -> Iterator[Evidence]:
 @exercise("shuffle.two_stage", lab="03", title="Shuffle in two stages", kind="build", points=3, minutes=8)
 def two_stage(answer: Answer, context: Context) -> Iterator[Evidence]:
     """Shard order, then a bounded buffer."""
-    yield from builds.two_stage_evidence(answer, context.rng())
+    yield from shuffles.two_stage_evidence(answer, context.rng())
 
 
 @exercise("shuffle.quality", lab="03", title="How well is it shuffled?", kind="build", points=2, minutes=6)
 def quality(answer: Answer, context: Context) -> Iterator[Evidence]:
     """A scale with two computed ends."""
-    yield from builds.quality_evidence(answer, context.rng())
+    yield from shuffles.quality_evidence(answer, context.rng())
 
 
 @exercise("bucketing.batches", lab="03", title="Batches of like length", kind="build", points=2, minutes=6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def modes_evidence(value: Any, figures: Mapping[str, Any]) -> Iterator[Evidence]
         choice = value[name]
         fault = fault or choices_fault({f"{name}, format": choice.get("format")}, (f"{name}, format",), FORMATS)
         flags = {f"{name}, {flag}": choice.get(flag) for flag in ("index", "cold")}
-        fault = fault or choices_fault(flags, tuple(flags), (True, False))
+        unclear = choices_fault(flags, tuple(flags), (True, False))
+        fault = fault or (unclear and replace(unclear, next_step="write True or False, without quotes."))
     yield judged("every job has a format, an index and a state", fault)
 
     cold = {name: value[name]["cold"] for name in names}
@@ -111,9 +113,15 @@ def access_evidence(value: Any, figures: Mapping[str, Any]) -> Iterator[Evidence
         if not same(value[name], truth[name]):
             mistake = named_mistake(value[name], parts[name])
             unit = "bytes" if name in ("through", "direct") else "samples"
-            fault = Fault(f"{name} = {value[name]:,} {unit}", "what the check's own packs give",
+            expected = "what the check's own packs give"
+            if name == "on_average":
+                expected = "the mean of what is read again, over all places (computed)"
+            fault = Fault(f"{name} = {value[name]:,} {unit}", expected,
                           f"that is {mistake}." if mistake else "", _HINTS[name])  # fmt: skip
-        yield judged(f"{name} is what a real pack costs", fault, held=f"{value[name]:,}")
+        claim = f"{name} is what a real pack costs"
+        if name == "on_average":
+            claim = "on_average is the mean over all places where the worker may die (computed)"
+        yield judged(claim, fault, held=f"{value[name]:,}")
 
 
 def measured_access(figures: Mapping[str, Any]) -> dict[str, float]:

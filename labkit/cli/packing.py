@@ -66,9 +66,8 @@ def pack(
         "content": packed.manifest.content,
     }
     lines = [
-        f"{packed.path}: {len(packed):,} samples as {packed.format}, {packed.bytes:,} bytes in "
-        f"{len(packed.shards)} shard{'s' * (len(packed.shards) != 1)}",
-        f"content {packed.manifest.content}",
+        f"{packed.path}: {len(packed):,} samples as {packed.format}, {packed.bytes:,} bytes in {packed.parts()}",
+        f"content as written {packed.manifest.content}",
     ]
     found = packing.verify(packed) if verify else None
     if found is not None:

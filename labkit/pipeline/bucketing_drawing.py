@@ -102,7 +102,7 @@ def draw_run(run: PaddedRun, title: str) -> Picture:
     found = run.figures
     axes.set_title(
         f"{title}: padding {100 * found.padding:.1f} %, correlation {found.correlation:.2f}; "
-        f"{run.positions:,} positions, {1000 * run.seconds:.0f} ms in the steps, measured here",
+        f"{run.positions:,} positions, {1000 * run.seconds:.0f} ms of processor time in the steps, measured here",
         fontsize=10,
         loc="left",
     )

@@ -17,7 +17,7 @@ from labkit.pipeline.bucketing import trade
 from labkit.pipeline.bucketing_drawing import draw_batches
 from labkit.pipeline.shuffling import try_shuffle
 from labkit.pipeline.tokenising import Costs
-from labkit.sketching import or_nothing, plain_axes
+from labkit.sketching import nothing, or_nothing, plain_axes, unmarked
 
 
 @or_nothing
@@ -105,6 +105,10 @@ def sketch_break_even(costs: Mapping[str, Costs], answers: Mapping[str, Any]) ->
     given = {name: answer for name, answer in answers.items() if answer is not ...}
     if not given:
         raise NotImplementedError
+    for name, answer in given.items():
+        whole = isinstance(answer, int | float) and answer == answer // 1 and 1 <= answer <= 1_000_000
+        if answer != "never" and (not whole or isinstance(answer, bool)):
+            return nothing(f'{name} is {answer!r}: give a whole number of epochs from 1 on, or "never"'[:160])
     figure = Figure(figsize=(9.6, 3.0), layout="constrained")
     said, rows = [], []
     for axes, (name, answer) in zip(figure.subplots(1, len(given), squeeze=False)[0], given.items(), strict=True):
@@ -130,6 +134,8 @@ def sketch_break_even(costs: Mapping[str, Costs], answers: Mapping[str, Any]) ->
 @or_nothing
 def sketch_text(text: str, met: Mapping[str, Any]) -> Picture:
     """A bar of a person's text, word by word, with the words that each mark quotes."""
+    if why := unmarked((name for name, mark in met.items() if mark is not ...), met):
+        return nothing(why)
     plain = " ".join(text.split())
     words = plain.split()
     figure = Figure(figsize=(9.6, 0.9 + 0.34 * len(met)), layout="constrained")

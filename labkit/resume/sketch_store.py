@@ -19,7 +19,7 @@ from labkit.resume.crash_trial import CrashReport, judge_crashes
 from labkit.resume.interval import exact_interval, interval_frame
 from labkit.resume.ledger import recovery_ledger
 from labkit.resume.store_files import Operation
-from labkit.sketching import or_nothing, plain_axes
+from labkit.sketching import nothing, or_nothing, plain_axes, unmarked
 
 TEXTS = tuple(json.dumps({"step": step, "w": 3 - 1 / step, "b": 2 + 1 / step}) for step in (10, 20, 30))
 """Three checkpoints; the first is on the disk before anything is saved."""
@@ -169,6 +169,8 @@ def sketch_marks(rubric: Mapping[str, str], text: Any, met: Mapping[str, Any]) -
     """A rubric with a person's own marks: the words they quote, or that it isn't met."""
     if text is ... or ... in met.values():
         raise NotImplementedError
+    if why := unmarked(rubric, met):
+        return nothing(why)
     figure = Figure(figsize=(9.6, 0.5 + 0.55 * len(rubric)), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()

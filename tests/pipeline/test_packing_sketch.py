@@ -90,5 +90,10 @@ def test_numbers_and_words_are_drawn_as_they_are():
     both = shuffling.sketch_break_even(stores, {"narrow": 4, "wide": "never"})
     assert "narrow pays from epoch 4 on; wide pays never" in both.alt
     assert "wide" not in shuffling.sketch_break_even(stores, {"narrow": 4, "wide": ...}).alt
+    for value, said in (("Never", "'Never'"), (2.5, "2.5"), (None, "None"), (True, "True"), (0, "0")):
+        refused = f'narrow is {said}: give a whole number of epochs from 1 on, or "never"'
+        assert shuffling.sketch_break_even(stores, {"narrow": value, "wide": "never"}).alt == refused
+    marked = shuffling.sketch_text("one two three four five", {"where": True, "batch": ...})
+    assert marked.alt == "met['where'] is True: quote words, or write False"
     text = shuffling.sketch_text("one two three four five", {"where": "two three", "batch": "six", "next": False})
     assert text.alt == "Your text: 5 words; quoted in it: where."

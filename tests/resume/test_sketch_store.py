@@ -150,3 +150,9 @@ def test_marks():
     drawn = sketch.sketch_marks({"a": "says a", "b": "says b"}, "one two three four", {"a": "one two", "b": False})
     assert drawn.alt == "4 words; 1 of 2 criteria met, by your own marks."
     assert OPEN in sketch.sketch_marks({"a": "says a"}, ..., {"a": ...}).alt
+    for met, said in (
+        ({"a": True}, "met['a'] is True: quote words, or write False"),
+        ({"a": 3}, "met['a'] is 3: quote words, or write False"),
+        ({"b": False}, "met has no 'a': quote words for it, or write False"),
+    ):
+        assert sketch.sketch_marks({"a": "says a"}, "a long text of many words", met).alt == said

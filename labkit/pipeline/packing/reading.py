@@ -84,8 +84,7 @@ class Packed:
         self.__init__(state["path"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        many = f"{len(self.shards)} shard{'s' * (len(self.shards) > 1)}"
-        return f"<pack {self.path.name}: {len(self):,} samples as {self.format}, {many}, {self.bytes:,} bytes>"
+        return f"<pack {self.path.name}: {len(self):,} samples as {self.format}, {self.parts()}, {self.bytes:,} bytes>"
 
     def __len__(self) -> int:
         """How many samples."""
@@ -101,6 +100,15 @@ class Packed:
     def format(self) -> str:
         """files, tar, lmdb or tfrecord."""
         return self.manifest.format
+
+    def parts(self) -> str:
+        """What it is made of, in words: "600 files", "6 shards" or, for LMDB, "1 file"."""
+        name, count = "shard", len(self.shards)
+        if self.format in ("files", "lmdb"):
+            name = "file"
+        if self.format == "files":
+            count = sum(len(entry.fields) for shard in self.shards for entry in shard.entries)
+        return f"{count:,} {name}{'s' * (count != 1)}"
 
     @property
     def shards(self) -> tuple[Shard, ...]:

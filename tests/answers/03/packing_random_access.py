@@ -48,5 +48,15 @@ costs = packing.access_costs(one_packs, single.want, single.restart)["bytes for 
 through, direct = (single.want % single.shard_samples + 1) * single.record_bytes, int(costs[1])
 again, on_average = single.restart % single.shard_samples, (single.shard_samples - 1) / 2
 
+# %% wrong: the records up to it, without blocks -> card: a reader asks for 65,536 bytes at a time
+costs = packing.access_costs(one_packs, single.want, single.restart)["bytes for one"]
+through, direct = (single.want % single.shard_samples + 1) * int(costs[1]), int(costs[1])
+again, on_average = single.restart % single.shard_samples, (single.shard_samples - 1) / 2
+
+# %% wrong: half a shard, said of the mean -> card: over all places (computed)
+costs = packing.access_costs(one_packs, single.want, single.restart)["bytes for one"]
+through, direct = int(costs[2]), int(costs[1])
+again, on_average = single.restart % single.shard_samples, single.shard_samples / 2
+
 # %% wrong: words -> card: a number
 through, direct, again, on_average = "much", "little", 3, 4

@@ -44,5 +44,8 @@ modes = {n: {"format": "tar", "index": True, "cold": j["epoch"] == 0} for n, j i
 # %% wrong: a format that there isn't -> card: one of 'files', 'tar'
 modes = {n: {"format": "zip", "index": True, "cold": True} for n in modes_job.jobs}
 
+# %% wrong: a word for cold -> card: write True or False, without quotes
+modes = {n: {"format": "tar", "index": True, "cold": "warm"} for n in modes_job.jobs}
+
 # %% wrong: words for flags -> card: one of True, False
 modes = {n: {"format": "tar", "index": "yes", "cold": True} for n in modes_job.jobs}

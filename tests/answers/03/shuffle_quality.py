@@ -86,6 +86,17 @@ def quality(order, batch_size):
     means = [sum(order[i : i + b]) / b for i in range(0, n - b + 1, b)]
     return sum((mean - (n - 1) / 2) ** 2 for mean in means) / len(means)
 
+# %% wrong: the middle is n / 2 -> card: (none - mixing) / (none - full)
+def quality(order, batch_size):
+    n, b = len(order), batch_size
+
+    def mixing(places):
+        means = [sum(places[i : i + b]) / b for i in range(0, n - b + 1, b)]
+        return sum((mean - n / 2) ** 2 for mean in means) / len(means)
+
+    none, full = mixing(range(n)), (n + 1) * (n - b) / (12 * b)
+    return (none - mixing(order)) / (none - full)
+
 # %% wrong: a list -> card: the answer is one number
 def quality(order, batch_size):
     return [0.5]
