@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PORT ?= 8888
+# One more than the cores: a good part of the tests waits, for a kernel, a browser or a clock.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Labs and tests start several processes; one thread each keeps two cores from thrashing.
 export OMP_NUM_THREADS ?= 1
 export PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD := 1
@@ -18,11 +20,10 @@ lab: $(VENV)/.lab
 setup: $(VENV)/.test
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser"
-	@$(BIN)/python -m pytest -m browser
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 quick: $(VENV)/.test
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow and not browser"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not slow and not browser"
 
 check: $(VENV)/.test
 	@$(BIN)/ruff format --check .
