@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from labkit.cli import main
+from labkit.cli.grading import course_key
+from labkit.errors import UsageError
 
 sys.path.insert(0, str(Path(__file__).parent / "grading"))
 import classroom
@@ -94,13 +96,69 @@ def test_what_cannot_be_graded_is_said_in_one_line(tmp_path, submitted, capsys, 
 
 
 def test_the_public_key_is_told(tmp_path, capsys):
-    main(["grade", str(tmp_path / "none"), "--out", str(tmp_path / "out")])
+    blank(tmp_path / "class")
+    main(["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")])
     assert "no course key is set" in capsys.readouterr().err
+    main(["grade", str(tmp_path / "none"), "--out", str(tmp_path / "out")])
+    assert len(capsys.readouterr().err.splitlines()) == 1, "bad input is one line"
+
+
+def blank(root: Path, learner: str = "ada", name: str = LAB.stem) -> Path:
+    path = root / learner / f"{name}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(LAB.path.read_bytes())
+    return path
+
+
+def test_files_that_do_not_count_and_broken_ones_are_told(tmp_path, capsys):
+    blank(tmp_path / "class")
+    blank(tmp_path / "class", name=f"{LAB.stem}-Copy1")
+    (tmp_path / "class" / "zed").mkdir()
+    (tmp_path / "class" / "zed" / f"{LAB.stem}.ipynb").write_text("{")
+    out = tmp_path / "out"
+    assert main(["grade", str(tmp_path / "class"), "--out", str(out)]) == 0
+    err = capsys.readouterr().err
+    assert f'labkit grade: 1 notebook did not count: see "Unusual files" in {out}/class.html' in err
+    assert f"labkit grade: zed: {LAB.stem}.ipynb can't be graded: it is not JSON" in err
+
+
+def test_a_short_teachers_key_is_refused(tmp_path, submitted, capsys, monkeypatch):
+    out, key = tmp_path / "out", tmp_path / "key"
+    key.write_text("teacher:short\n")
+    said = "begins with teacher: but has 5 characters after it: give 32 or more, or drop the word"
+    assert f"--key {key} {said}" in refused(capsys, submitted, "--out", out, "--key", key)
+    monkeypatch.setenv("LABKIT_COURSE_KEY", "teacher:short")
+    assert f"LABKIT_COURSE_KEY {said}" in refused(capsys, submitted, "--out", out)
+    key.write_text("teacher:" + "x" * 32)
+    assert course_key(key).endswith(b"x")
+
+
+def test_out_among_the_submissions_is_refused(tmp_path, capsys):
+    blank(tmp_path / "class")
+    for out in (tmp_path / "class", tmp_path / "class" / "marks"):
+        assert "where the submissions are: give it" in refused(capsys, tmp_path / "class", "--out", out)
+    assert not (tmp_path / "class" / "marks").exists()
+
+
+def test_a_wrong_gradebook_is_told_first_and_a_late_fault_says_where_the_marks_are(tmp_path, capsys, monkeypatch):
+    blank(tmp_path / "class")
+    words = (tmp_path / "class", "--out", tmp_path / "out", "--gradebook", "sqlite:///x.db")
+
+    def wrong(*_: object) -> None:
+        raise UsageError("a wrong gradebook")
+
+    monkeypatch.setattr("labkit.grading.gradebook.check_gradebook", wrong)
+    assert refused(capsys, *words).endswith("a wrong gradebook")
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    monkeypatch.setattr("labkit.grading.gradebook.check_gradebook", lambda url: None)
+    monkeypatch.setattr("labkit.grading.gradebook.write_gradebook", wrong)
+    assert refused(capsys, *words).endswith(f"a wrong gradebook (the marks are in {tmp_path / 'out'})")
 
 
 def test_a_gradebook_gets_the_marks(tmp_path, capsys, monkeypatch):
     """--gradebook is nbgrader's business (tests/grading/test_nbgrader_gradebook.py): here, that it is called."""
     seen = []
+    monkeypatch.setattr("labkit.grading.gradebook.check_gradebook", lambda url: None)
     blank = tmp_path / "class" / "ada" / f"{LAB.stem}.ipynb"
     blank.parent.mkdir(parents=True)
     blank.write_bytes(LAB.path.read_bytes())

@@ -243,7 +243,8 @@ def _rate_floor(rate: float, prepare: float, train: float, workers: int) -> Faul
             f"{rate:g} ms a batch",
             f"at least prepare/workers = {prepare / workers:g}",
             "the trainer can't be fed faster than the workers prepare.",
-            f"{workers} workers finish {workers} batches in {prepare:g} ms.",
+            f"{'1 worker finishes 1 batch' if workers == 1 else f'{workers} workers finish {workers} batches'} "
+            f"in {prepare:g} ms.",
         )
     return None
 

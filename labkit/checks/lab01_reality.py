@@ -47,10 +47,12 @@ def reality_evidence(value: Mapping[str, Any], figures: Mapping[str, Any]) -> It
     fault = None
     if late:
         rate = workers * train < figures["prepare"][0]
+        waits = "1 wait" if len(late) == 1 else f"{len(late)} waits"
+        own_rate = "1 worker finishes" if workers == 1 else f"{workers} workers finish"
         fault = Fault(
-            f"{len(late)} waits after the first, {line.stall:g} ms by prediction; the earliest before batch {late[0]}",
+            f"{waits} after the first, {line.stall:g} ms by prediction; the earliest before batch {late[0]}",
             "no wait after the first",
-            f"{workers} workers finish a batch every {figures['prepare'][0] / workers:.3g} ms, train takes {train}."
+            f"{own_rate} a batch every {figures['prepare'][0] / workers:.3g} ms, train takes {train}."
             if rate
             else "the workers keep up, until the slow batch: too few batches were ready ahead of it.",
             "more workers." if rate else "a larger prefetch_factor lets the workers get further ahead.",
@@ -66,7 +68,7 @@ def reality_evidence(value: Mapping[str, Any], figures: Mapping[str, Any]) -> It
             "every worker is a process with its own memory.",
             "take one worker away and look for a prefetch_factor that still works.",
         )
-    yield judged("no worker too many", fault, given, f"{workers} workers")
+    yield judged("no worker too many", fault, given, f"{workers} {'worker' if workers == 1 else 'workers'}")
 
     yield from _real_run(figures, workers, factor, line.makespan)
 

@@ -15,7 +15,9 @@ import typer
 
 from labkit.cli import FAULT, INTERRUPTED
 from labkit.cli.options import Json, app, whole
-from labkit.errors import UsageError
+from labkit.errors import LabkitError, UsageError
+
+SECRET = 32  # characters of a teacher's key, at least
 
 
 @app.command()
@@ -59,13 +61,19 @@ def grade(
     from labkit.cli.places import course_dir
     from labkit.course.variants import PUBLIC_KEY
     from labkit.grading import grade as grading
-    from labkit.grading.outputs import write
+    from labkit.grading import gradebook as nbgrader
+    from labkit.grading.outputs import CLASS, write
 
     if workers is not None and workers < 1:
         raise UsageError(f"--workers is {workers}: give 1 or more")
     secret = course_key(key)
-    if secret == PUBLIC_KEY.encode():
-        _warn("no course key is set: everybody can compute the figures and the grader's inputs (see docs/grading.md)")
+
+    def ready() -> None:
+        if gradebook:
+            nbgrader.check_gradebook(gradebook)
+        if secret == PUBLIC_KEY.encode():
+            _warn("no course key is set: everybody can compute figures and the grader's inputs (see docs/grading.md)")
+
     try:
         with progress_bar() as progress:
             done = grading.grade(
@@ -80,16 +88,20 @@ def grade(
                 scheduler=scheduler,
                 unsafe=unsafe,
                 progress=progress,
+                ready=ready,
             )
     except KeyboardInterrupt:
         _warn(f"stopped; every mark made so far is kept in {out}: go on with --resume")
         return INTERRUPTED
     written = write(done, out)
     if gradebook:
-        from labkit.grading.gradebook import write_gradebook
-
-        write_gradebook(done.marks, gradebook)
+        try:
+            nbgrader.write_gradebook(done.marks, gradebook)
+        except LabkitError as error:
+            raise type(error)(f"{error} (the marks are in {out})") from None
         written.append("nbgrader's gradebook")
+    for line in grading.warnings(done, out / CLASS):
+        _warn(line)
     if as_json:
         print(json.dumps(grading.summary(done)))
     else:
@@ -137,13 +149,25 @@ def course_key(file: Path | None) -> bytes:
     from labkit.course.variants import LONGEST, course_key
 
     if file is None:
-        return course_key()
+        return _long_enough(course_key(), "LABKIT_COURSE_KEY")
     try:
         key = file.read_bytes().rstrip(b"\r\n")
     except OSError as error:
         raise UsageError(f"--key {file} can't be read: {(error.strerror or str(error)).lower()}") from None
     if not 0 < len(key) <= LONGEST or min(key) < 32:
         raise UsageError(f"--key {file} must hold one line of 1 to {LONGEST} bytes: the course key")
+    return _long_enough(key, f"--key {file}")
+
+
+def _long_enough(key: bytes, name: str) -> bytes:
+    """The key, where it isn't a teacher's or has enough behind the word. name: where it was read."""
+    from labkit.course.variants import TEACHER
+
+    rest = len(key.decode("utf-8", "replace").removeprefix(TEACHER)) if key.startswith(TEACHER.encode()) else SECRET
+    if rest < SECRET:
+        raise UsageError(
+            f"{name} begins with {TEACHER} but has {rest} characters after it: give {SECRET} or more, or drop the word"
+        )
     return key
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -11,7 +12,8 @@ from labkit.grading import wording
 from labkit.grading.alike import Alike, alike
 from labkit.grading.grade import Grading
 from labkit.grading.marks import Mark
-from labkit.grading.page import anchor, file_name, items, page, rich, table, text
+from labkit.grading.page import anchor, breakable, file_name, items, page, rich, table, text
+from labkit.grading.wording import counted
 
 MOST_GROUPS = 40
 MOST_FAILURES = 4  # of one exercise
@@ -63,14 +65,17 @@ def _short(grading: Grading, stem: str) -> str:
 def _summary(grading: Grading) -> str:
     passed = sum(mark.result.verdict is Verdict.PASSED for mark in grading.marks)
     return (
-        f"{len(grading.collected.learners)} learners, {len(grading.collected.submissions)} submissions; "
-        f"{passed} of {len(grading.marks)} exercises passed."
+        f"{counted(len(grading.collected.learners), 'learner')}, "
+        f"{counted(len(grading.collected.submissions), 'submission')}; "
+        f"{passed} of {counted(len(grading.marks), 'exercise')} passed."
     )
 
 
 def _isolation(grading: Grading) -> str:
     ways = Counter(mark.isolation for mark in grading.marks if mark.isolation)
-    said = ", ".join(f"{way} ({count} answers)" for way, count in sorted(ways.items())) or "no answer was run"
+    said = (
+        ", ".join(f"{way} ({counted(count, 'answer')})" for way, count in sorted(ways.items())) or "no answer was run"
+    )
     still = grading.isolation.get("open") or ()
     closed = grading.isolation.get("closed") or ()
     body = f"<p>How answers were kept apart: <strong>{text(said)}</strong>."
@@ -78,7 +83,7 @@ def _isolation(grading: Grading) -> str:
     if "none" in ways:
         body += "<p><strong>⚠ Graded with --unsafe: an answer could have done anything, to any mark.</strong></p>"
     if closed:
-        head = f"{len(closed)} ways out tried at the start, and closed"
+        head = f"{counted(len(closed), 'way')} out tried at the start, and closed"
         body += f"<details><summary>{head}</summary>{items(closed)}</details>"
     return body
 
@@ -103,12 +108,13 @@ def _lab(grading: Grading, stem: str, marks: list[Mark]) -> Iterator[str]:
         total = sum(counts.values())
         share = f"{counts[Verdict.PASSED]} ({100 * counts[Verdict.PASSED] / max(1, total):.0f} %)"
         told = " · self-assessed" if exercise.kind == "explain" else ""
-        name = (
-            f'{text(exercise.title)}<br><code class="faint">{text(exercise.id)}</code><span class="faint">{told}</span>'
-        )
+        code = f'<code class="faint id">{breakable(exercise.id)}</code>'
+        name = f'{text(exercise.title)}<br>{code}<span class="faint">{told}</span>'
         rows.append((name, share, str(counts[Verdict.FAILED]), str(counts[Verdict.NOT_ANSWERED]), _bar(counts, total)))
     handed_in = len({mark.result.learner for mark in marks})
-    yield table(f"{handed_in} submissions. In the bars: passed is filled, failed striped, blank empty", heads, rows)
+    yield table(
+        f"{counted(handed_in, 'submission')}. In the bars: passed is filled, failed striped, blank empty", heads, rows
+    )
     common = [(exercise, _failures(by_exercise[exercise.id])) for exercise in lab.exercises]
     if any(found for _, found in common):
         yield "<h3>Common failures</h3>"
@@ -135,13 +141,19 @@ def _failures(marks: Sequence[Mark]) -> list[str]:
     lines = []
     for (claim, why), found in ordered[:MOST_FAILURES]:
         failure = found[0].result.failure
-        instance = f"for instance {failure.seen}" if failure and failure.seen else ""
-        said = ": ".join(rich(wording.shortened(part)) for part in (claim, why or instance) if part)
+        instance = f"For instance {failure.seen}" if failure and failure.seen else ""
+        more = rich(wording.shortened(_sentence(why) or instance))
+        said = f"“{rich(wording.shortened(claim))}” did not hold. {more}".strip()
         who = _names([mark.result.learner for mark in found])
-        lines.append(f'<li>{len(found)} × not held: {said} <span class="faint">({who})</span></li>')
+        lines.append(f'<li>{len(found)} × {said} <span class="faint">({who})</span></li>')
     if len(ordered) > MOST_FAILURES:
-        lines.append(f'<li class="faint">and {len(ordered) - MOST_FAILURES} other ways</li>')
+        lines.append(f'<li class="faint">and {counted(len(ordered) - MOST_FAILURES, "other way")}</li>')
     return lines
+
+
+def _sentence(text: str) -> str:
+    """With a capital, where it begins with a word and not with a name in code."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,]", text) else text
 
 
 def _names(learners: Sequence[str]) -> str:
@@ -171,7 +183,7 @@ def _alike(grading: Grading, groups: Sequence[Alike]) -> Iterator[str]:
     verdicts = {mark.key[::2]: mark.result.verdict for mark in grading.marks}
     rows = [
         (
-            f"<code>{text(group.exercise)}</code>",
+            f'<code class="id">{breakable(group.exercise)}</code>',
             _names(group.learners),
             _how(group),
             "wrong" if verdicts[group.learners[0], group.exercise] is Verdict.FAILED else "right",
@@ -181,7 +193,7 @@ def _alike(grading: Grading, groups: Sequence[Alike]) -> Iterator[str]:
     heads = (("Exercise", ""), ("Learners", ""), ("How alike", ""), ("Answer", ""))
     yield table("For a person to look at; the most telling first", heads, rows)
     if len(groups) > MOST_GROUPS:
-        yield f'<p class="faint">and {len(groups) - MOST_GROUPS} more groups.</p>'
+        yield f'<p class="faint">and {counted(len(groups) - MOST_GROUPS, "more group")}.</p>'
 
 
 def _how(group: Alike) -> str:

@@ -4,9 +4,10 @@ The rules, in this order, for each path that the grader is given:
 
 1. A directory with a directory `submitted` in it is an nbgrader course: that directory is meant.
 2. A file, or a notebook that lies directly in a given directory: if it bears a lab's name, it belongs to the learner
-   that the directory is named after; `ada_01_pipeline_timeline.ipynb` belongs to ada; `ada.ipynb` too.
-3. If a given directory holds a notebook that bears a lab's name directly, it is one learner's folder, with all that is
-   below. Otherwise each directory in it is a learner's.
+   that the directory is named after; `ada_01_pipeline_timeline.ipynb` belongs to ada; `ada.ipynb` too. Of several
+   names behind one lab's (`01_pipeline_timeline_ada`, `01_pipeline_timeline_bob`) each is a learner's (see `naming`).
+3. If a given directory holds a notebook that bears a lab's name directly, and rule 2 finds no several learners there,
+   it is one learner's folder, with all that is below. Otherwise each directory in it is a learner's.
 
 Links below a given path aren't followed; hidden directories (`.ipynb_checkpoints`) are passed over.
 """
@@ -16,12 +17,14 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.course.variants import LONGEST
 from labkit.errors import UsageError
+from labkit.grading import naming
 from labkit.grading.labs import Course
 
 DEEPEST = 5  # directories below a learner's folder
@@ -53,13 +56,19 @@ def find(paths: Iterable[Path], course: Course, *, learner: str | None = None) -
     """Every file that may be a submission, in order of learner and name; a file that is named twice is there once.
 
     learner: whose all of them are, in place of the rules.
-    Raises UsageError for a path that doesn't exist, or holds neither a notebook nor a directory.
+    Raises UsageError for a path that doesn't exist, holds neither a notebook nor a directory, or doesn't say whose.
     """
     found: dict[Path, Found] = {}
-    for path in paths:
+    given = list(paths)
+    for path in given:
         if not path.exists():
             raise UsageError(f"{path} does not exist: name notebooks, or directories of submissions")
-        here = list(_of_path(path.resolve(), course, learner))
+    several = {} if learner else _several(given, course)
+    for path in given:
+        if learner and path.is_dir():
+            naming.refuse_several(path, course, learner)
+        whole = path.resolve()
+        here = list(_of_path(whole, path, course, learner, several=several.get(whole.parent, False)))
         if not here:
             raise UsageError(f"{path} holds no submissions: name notebooks, or a directory with a folder a learner")
         for one in here:
@@ -67,21 +76,38 @@ def find(paths: Iterable[Path], course: Course, *, learner: str | None = None) -
     return sorted(found.values(), key=lambda one: (one.learner, one.shown, os.fsencode(one.path)))
 
 
-def _of_path(path: Path, course: Course, learner: str | None) -> Iterator[Found]:
+def meant(path: Path) -> Path:
+    """The directory of submissions: that of an nbgrader course, else `path` itself."""
+    return path / "submitted" if (path / "submitted").is_dir() else path
+
+
+def _several(given: Iterable[Path], course: Course) -> dict[Path, bool]:
+    """Directory -> whether the files given that lie in it are several learners', by their names."""
+    beside: defaultdict[Path, list[Path]] = defaultdict(list)
+    for path in given:
+        if not path.is_dir():
+            beside[path.resolve().parent].append(path)
+    return {parent: naming.several_learners(files, course, files[0].parent) for parent, files in beside.items()}
+
+
+def _of_path(path: Path, given: Path, course: Course, learner: str | None, *, several: bool) -> Iterator[Found]:
+    """given: the path as the person wrote it. several: whether a file's name says whose it is (see `_several`)."""
     if not path.is_dir():
-        yield Found(learner or clean(_owner(path, course)), path, clean(path.name))
+        yield Found(learner or clean(_owner(path, course, several=several)), path, clean(path.name))
         return
-    if learner is None and (path / "submitted").is_dir():
-        path = path / "submitted"
+    if learner is None:
+        path = meant(path)
     entries = _entries(path)
     notebooks = [
         entry for entry in entries if entry.name.endswith(".ipynb") and not entry.is_dir(follow_symlinks=False)
     ]
-    if learner or any(_bears_name(Path(entry.name).stem, course) for entry in notebooks):
+    several = not learner and naming.several_learners([Path(entry.path) for entry in notebooks], course, given)
+    if learner or (not several and any(_bears_name(Path(entry.name).stem, course) for entry in notebooks)):
         yield from _of_folder(path, learner or clean(path.name))
         return
     for entry in notebooks:
-        yield _file(Path(entry.path), clean(_owner(Path(entry.path), course)), clean(entry.name), "")
+        whose = _owner(Path(entry.path), course, several=several)
+        yield _file(Path(entry.path), clean(whose), clean(entry.name), "")
     for entry in entries:
         name, hidden = clean(entry.name), entry.name.startswith(".")
         if entry.is_dir(follow_symlinks=False) and not hidden:
@@ -94,8 +120,10 @@ def _bears_name(stem: str, course: Course) -> bool:
     return any(stem.startswith(lab.stem) for lab in course.labs)
 
 
-def _owner(path: Path, course: Course) -> str:
-    """Whose a notebook is, by its own name, else by that of its directory."""
+def _owner(path: Path, course: Course, *, several: bool) -> str:
+    """Whose a notebook is, by its own name, else by that of its directory. several: LAB_NAME is NAME's there."""
+    if several and (after := naming.name_behind(path.stem, course)):
+        return after
     lab = course.named(path.stem)
     before = path.stem.partition(lab.stem)[0].rstrip(" _-.") if lab else path.stem
     return before or path.resolve().parent.name or "learner"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,15 +13,15 @@ from typing import Any, Protocol
 from labkit.checks.result import Verdict
 from labkit.course.variants import seed
 from labkit.errors import UsageError
-from labkit.grading import journal, marks
+from labkit.grading import journal, marks, outdir
 from labkit.grading.crew import Crew
 from labkit.grading.finding import find
 from labkit.grading.labs import Course, judge_digest, read_course
 from labkit.grading.marks import Key, Mark, Task
 from labkit.grading.submission import Collected, Submission, collect
+from labkit.grading.wording import counted
 from labkit.grading.work import setting
 
-RUN = "run.json"
 Progress = Callable[[int, int], None]
 """Called with the number of marks made so far, and of all."""
 
@@ -75,6 +74,7 @@ def grade(
     scheduler: str = "",
     unsafe: bool = False,
     progress: Progress = lambda done, of: None,
+    ready: Callable[[], None] = lambda: None,
 ) -> Grading:
     """Grade what lies at `paths` into `out`/results.jsonl, and return it all.
 
@@ -83,38 +83,51 @@ def grade(
     since: results of an earlier run (a directory or a results.jsonl), whose marks are kept in the same way.
     scheduler: address of a dask scheduler that judges, in place of `workers` processes here.
     unsafe: judge even where nothing can confine the answers.
-    Raises UsageError where an argument can't be used, or `out` holds marks and `resume` isn't set.
+    ready: called once the arguments can be used, before anything is judged.
+    Raises UsageError where an argument can't be used, `out` holds marks and `resume` isn't set, or these were made with
+    another key.
     """
     began = time.monotonic()
     if learner is not None:
         seed("a.name", learner=learner, key=key)  # a name that can't be used is refused before anything runs
     course = read_course(labs)
-    collected = collect(find(paths, course, learner=learner), course)
+    found = find(paths, course, learner=learner)
+    outdir.apart(paths, out, learner)
+    collected = collect(found, course)
     judge = judge_digest()
     tasks = [task for one in collected.submissions for task in _tasks(one, course, key, judge)]
     earlier = _earlier(since)
     here = since is not None and since.resolve() in (out.resolve(), (out / journal.NAME).resolve())
-    _prepare(out, resume=resume or here)
+    outdir.prepare(out, key, resume=resume or here)
+    ready()
     with journal.Journal(out) as book:
         known = earlier | book.marks
         keep = {task.key for task in tasks if _stands(known.get(task.key), task, unsafe)}
-        book.add(known[key] for key in known if key in keep and key not in book.marks)
         blank = [mark for task in tasks if task.key not in keep and (mark := _without_running(task, course))]
-        book.add(blank)
+        # Written with the first mark that is judged: a start that fails leaves no marks.
+        first = [*(known[key] for key in known if key in keep and key not in book.marks), *blank]
         done = keep | {mark.key for mark in blank}
+        begun = False
         todo = sorted((task for task in tasks if task.key not in done), key=_turn)
         progress(len(done), len(tasks))
-        isolation = _isolation_before(out)
+        isolation = outdir.isolation(out) or (outdir.isolation(since) if since and keep else {})
         if todo:
             with _judges(course, key, workers, scheduler, unsafe=unsafe) as judges:
                 for fresh in judges.run(todo):
+                    if not begun:
+                        outdir.note(out, isolation, key)  # before there are marks: what they were made with
+                        book.add(first)
+                        begun = True
                     book.add(fresh)
                     done |= {mark.key for mark in fresh}
                     progress(len(done), len(tasks))
                 isolation = judges.isolation
+        if not begun:
+            outdir.note(out, isolation, key)
+            book.add(first)
         settled = tuple(book.settle(task.key for task in tasks))
         seconds = time.monotonic() - began
-        _note_run(out, isolation)
+        outdir.note(out, isolation, key)
     return Grading(course, collected, settled, isolation, len(todo), len(keep), seconds)
 
 
@@ -186,45 +199,34 @@ def _earlier(since: Path | None) -> dict[Key, Mark]:
     return found
 
 
-def _prepare(out: Path, *, resume: bool) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise UsageError(f"{out} is not a directory: give --out a new one") from None
-    if not resume and (out / journal.NAME).exists():
-        raise UsageError(f"{out} holds marks already: go on there with --resume, or give another --out")
-
-
-def _isolation_before(out: Path) -> dict[str, Any]:
-    """How the marks that stand in `out` were kept apart, by the run that made them."""
-    try:
-        found = json.loads((out / RUN).read_text("utf-8"))["isolation"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _note_run(out: Path, isolation: Mapping[str, Any]) -> None:
-    (out / RUN).write_text(json.dumps({"isolation": isolation}, indent=1) + "\n", "utf-8")
-
-
 def lines(grading: Grading) -> Iterable[str]:
     """What a person should know of the run, a line each."""
     passed = sum(mark.result.verdict is Verdict.PASSED for mark in grading.marks)
+    broken = counted(len(grading.broken), "exercise")
     yield (
-        f"{len(grading.collected.learners)} learners, {len(grading.collected.submissions)} submissions, "
-        f"{len(grading.marks)} exercises: {passed} passed; {grading.judged} judged now, {grading.kept} kept, "
-        f"{grading.seconds:.1f} s"
+        f"{counted(len(grading.collected.learners), 'learner')}, "
+        f"{counted(len(grading.collected.submissions), 'submission')}, "
+        f"{counted(len(grading.marks), 'exercise')}: {passed} passed; "
+        f"{grading.judged} judged now, {grading.kept} kept, {grading.seconds:.1f} s"
     )
     if grading.isolation:
         way, still = grading.isolation.get("way", ""), grading.isolation.get("open") or ()
-        closed = len(grading.isolation.get("closed") or ())
+        closed = counted(len(grading.isolation.get("closed") or ()), "way")
         left = f"; still open: {', '.join(still)}" if still else ""
-        yield f"isolation: {way}, {closed} ways out tried and closed{left}"
+        yield f"isolation: {way}, {closed} out tried and closed{left}"
+    else:
+        yield "isolation: not told: no answer was run now"
     for name, why in grading.collected.ungraded.items():
         yield from (f"{name}: {line}" for line in why)
     if grading.broken:
-        yield f"{len(grading.broken)} exercises could not be judged, by the grader's own fault: --resume tries again"
+        yield f"{broken} could not be judged, by the grader's own fault: --resume tries again"
+
+
+def warnings(grading: Grading, page: Path) -> Iterable[str]:
+    """What a person should look at in what was handed in, a line each. page: the class's."""
+    yield from grading.collected.faults
+    if others := grading.collected.others:
+        yield f'{counted(others, "notebook")} did not count: see "Unusual files" in {page}'
 
 
 def summary(grading: Grading) -> dict[str, Any]:
@@ -238,6 +240,8 @@ def summary(grading: Grading) -> dict[str, Any]:
         "judged": grading.judged,
         "kept": grading.kept,
         "ungraded": {name: list(why) for name, why in grading.collected.ungraded.items()},
+        "unreadable": grading.collected.faults,
+        "not_counted": grading.collected.others,
         "isolation": dict(grading.isolation),
         "seconds": round(grading.seconds, 3),
     }

@@ -22,6 +22,12 @@ class Course:
     labs: tuple[Lab, ...]
     digests: Mapping[str, str]
 
+    @property
+    def told(self) -> str:
+        """Where the labs lie, without the directories above, and their numbers: `bundle/notebooks (01, 05)`."""
+        where = "/".join(self.labs[0].path.parent.parts[-2:])
+        return f"{where} ({', '.join(lab.stem.partition('_')[0] for lab in self.labs)})"
+
     @cached_property
     def _owner(self) -> dict[str, str]:
         """The lab's stem for everything that names one of its answers: exercise ids and answer cells' ids."""

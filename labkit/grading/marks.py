@@ -128,7 +128,7 @@ def unanswered(task: Task, seen: str) -> Mark:
         ok=False,
         seen=seen,
         expected="your answer, in the cell above the drawing",
-        next_step="write it there, run the lab from the top, save, and hand it in.",
+        next_step="Write your answer in this exercise's answer cell, run the lab from the top and save it.",
     )
     return mark(task, _result(task, Verdict.NOT_ANSWERED, evidence), "")
 

@@ -35,6 +35,11 @@ def rich(content: str) -> str:
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text(content))
 
 
+def breakable(name: str) -> str:
+    """Escaped, and may be broken behind dots and underscores; for an exercise's id in a narrow column."""
+    return re.sub(r"([._])(?=.)", r"\1<wbr>", text(name))
+
+
 def items(lines: Iterable[str]) -> str:
     """A list of plain texts."""
     return "<ul>" + "".join(f"<li>{rich(line)}</li>" for line in lines) + "</ul>"

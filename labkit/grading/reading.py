@@ -7,6 +7,7 @@ the two names that find an answer: nothing deep, nothing long, nothing that isn'
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import stat
@@ -26,10 +27,14 @@ _AGAIN = "save it again from JupyterLab and hand it in anew"
 
 @dataclass(frozen=True)
 class Reading:
-    """The cells of a notebook, cut down, as a notebook of nbformat 4; notes: what was unusual about the file."""
+    """The cells of a notebook, cut down, as a notebook of nbformat 4.
+
+    notes: what was unusual about the file. sha256: of its bytes, hexadecimal.
+    """
 
     notebook: dict[str, Any]
     notes: tuple[str, ...]
+    sha256: str = ""
 
 
 def read(path: Path) -> Reading:
@@ -84,7 +89,8 @@ def parse(raw: bytes) -> Reading:
     cells = [_cut(cell) for cell in _cells(notebook)[:MAX_CELLS]]
     if len(_cells(notebook)) > MAX_CELLS:
         notes.append(f"only its first {MAX_CELLS:,} cells were read, of {len(_cells(notebook)):,}")
-    return Reading({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, tuple(notes))
+    cut = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return Reading(cut, tuple(notes), hashlib.sha256(raw).hexdigest())
 
 
 def _text(raw: bytes, notes: list[str]) -> str:

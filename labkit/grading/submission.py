@@ -32,6 +32,9 @@ class Submission:
     missing: exercise id -> why it has no answer at all, in words. Every exercise of the lab is in answers or here.
     reasons: exercise id -> what was unusual about its answer, in words.
     notes: what was unusual about the file.
+    sha256: of the file's bytes, hexadecimal; "" where it can't be read.
+    others: how many more notebooks of the same lab were handed in; they don't count.
+    fault: why the file can't be read, a line that names it; "" where it can.
     """
 
     learner: str
@@ -43,6 +46,9 @@ class Submission:
     missing: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sha256: str = ""
+    others: int = 0
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,16 @@ class Collected:
     learners: tuple[str, ...]
     ungraded: Mapping[str, tuple[str, ...]]
 
+    @property
+    def others(self) -> int:
+        """How many notebooks don't count because another one of the same learner and lab does."""
+        return sum(one.others for one in self.submissions)
+
+    @property
+    def faults(self) -> list[str]:
+        """The files of a lab that can't be read and cost their learner its points, a line each."""
+        return [f"{one.learner}: {one.fault}" for one in self.submissions if one.fault]
+
 
 @dataclass(frozen=True)
 class _File:
@@ -64,6 +80,7 @@ class _File:
     lab: Lab
     notebook: dict[str, Any] | None  # None: can't be read, and `notes` says why
     notes: tuple[str, ...]
+    sha256: str = ""
 
 
 def collect(found: Iterable[Found], course: Course) -> Collected:
@@ -99,14 +116,14 @@ def _open(found: Found, course: Course) -> _File | str:
     most = max(held.values(), default=0)
     best = [stem for stem in sorted(held) if held[stem] == most]
     if not best and named is None:
-        return f"{found.shown} holds no answer cell of any lab of this course, and bears no lab's name"
+        return f"{found.shown} holds no answer cell of the labs in {course.told}, and bears no lab's name"
     stem = named.stem if named is not None and (not best or named.stem in best) else best[0]
     if named is not None and named.stem != stem:
         notes.append(f"{found.shown} is named like lab {named.stem}, but holds the answers of {stem}: graded as that")
     others = ", ".join(name for name in sorted(held) if name != stem)
     if others:
         notes.append(f"{found.shown} also holds answer cells of {others}: they don't count there")
-    return _File(found, course.lab(stem), reading.notebook, tuple(notes))
+    return _File(found, course.lab(stem), reading.notebook, tuple(notes), reading.sha256)
 
 
 def _choose(files: list[_File]) -> Submission:
@@ -118,14 +135,14 @@ def _choose(files: list[_File]) -> Submission:
             notes.append(f"{file.found.shown} is of the same lab and does not count: {chosen.found.shown} does")
         elif file is not chosen:
             notes += file.notes
-    return _submission(chosen, notes)
+    return _submission(chosen, notes, len(files) - 1)
 
 
 def _rank(file: _File) -> tuple[bool, int, str]:
     return (file.found.path.stem == file.lab.stem, -file.found.shown.count("/"), file.found.shown)
 
 
-def _submission(file: _File, notes: list[str]) -> Submission:
+def _submission(file: _File, notes: list[str], others: int) -> Submission:
     found, lab = file.found, file.lab
     answers: dict[str, dict[str, str]] = {}
     missing: dict[str, str] = {}
@@ -158,6 +175,9 @@ def _submission(file: _File, notes: list[str]) -> Submission:
         missing,
         {name: _capped(lines) for name, lines in reasons.items() if lines},
         _capped(notes),
+        file.sha256,
+        others,
+        "" if file.notebook else file.notes[-1],
     )
 
 

@@ -50,6 +50,17 @@ def _next(item: Evidence) -> str:
     return f"{item.next_step} The grader's input is not shown; the check in your notebook shows one of yours.".strip()
 
 
+def reasons(mark: Mark) -> list[str]:
+    """What was unusual about the answer, without what `rows` says already."""
+    said = mark.result.failure.seen if mark.result.failure else ""
+    return [shortened(reason) for reason in mark.reasons if reason != said]
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 learner`, `2 learners`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def shortened(text: str) -> str:
     """A text of at most LONGEST characters."""
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
@@ -58,4 +69,4 @@ def shortened(text: str) -> str:
 def plain(mark: Mark) -> str:
     """The mark as lines of text."""
     said = [f"{name}: {text}" for name, text in rows(mark)]
-    return "\n".join([*said, *(f"Note: {shortened(reason)}" for reason in mark.reasons)])
+    return "\n".join([*said, *(f"Note: {reason}" for reason in reasons(mark))])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
+import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -16,11 +19,11 @@ from hypothesis import strategies as st
 from labkit.checks.result import Evidence, Result, Verdict
 from labkit.grading.alike import alike
 from labkit.grading.classpage import class_page, similar
-from labkit.grading.grade import Grading
+from labkit.grading.grade import Grading, lines
 from labkit.grading.labs import read_course
 from labkit.grading.marks import Mark
 from labkit.grading.outputs import write
-from labkit.grading.page import file_name
+from labkit.grading.page import breakable, file_name
 from labkit.grading.report import report
 from labkit.grading.submission import Collected, Submission
 from labkit.grading.tables import COLUMNS, MORE, cell, grades_csv, junit_xml
@@ -149,7 +152,7 @@ class _Tags(HTMLParser):
         self.ids += [found["id"]] if "id" in found else []
         self.links += [found[name] for name in ("href", "src") if name in found]
         assert not any(name.startswith("on") for name in found)
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -221,8 +224,8 @@ def test_common_failures_are_counted():
     page = class_page(
         grading(*(make(f"learner-{i}", why="first wait twice") for i in range(3)), make("x", why="other"))
     )
-    assert "3 × not held: a claim: first wait twice" in page
-    assert "1 × not held: a claim: other" in page
+    assert "3 × “a claim” did not hold. First wait twice" in page
+    assert "1 × “a claim” did not hold. other" in page
 
 
 def test_files_are_written_and_stale_pages_go(tmp_path):
@@ -297,3 +300,64 @@ def test_the_class_page_says_what_likeness_is_and_is_not():
     page = class_page(of)
     assert "a reason to look, not a finding" in page
     assert "100 % of the structure" in page
+
+
+def test_one_is_not_many():
+    page = class_page(grading(make("ada", verdict=Verdict.PASSED)))
+    assert "1 learner, 1 submission; " in page
+    assert not re.search(r"\b1 (learners|submissions|answers|ways|exercises)\b", page)
+    (line, *_) = lines(grading(make("ada")))
+    assert line.startswith("1 learner, 1 submission, ")
+
+
+def test_ids_break_behind_dots_and_underscores_only():
+    page = class_page(grading(make("ada")))
+    assert "pipeline.<wbr>makespan</code>" in page
+    assert breakable("a.b_c.") == "a.<wbr>b_<wbr>c."
+    assert "code.id { overflow-wrap: normal; }" in page
+
+
+def test_bars_are_whole_in_a_narrow_window():
+    """At 500 px nothing of a bar lies outside the box that scrolls: 75 % looks like 75 %."""
+    sync = pytest.importorskip("playwright.sync_api")
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no chromium here")
+    with sync.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 500, "height": 900})
+        page.set_content(class_page(grading(make("ada"), make("ben", verdict=Verdict.PASSED))))
+        over = page.evaluate(
+            "() => [...document.querySelectorAll('.bar')].map(bar => bar.getBoundingClientRect().right"
+            " - bar.closest('.scroll').getBoundingClientRect().right)"
+        )
+        chromium.close()
+    assert over
+    assert max(over) <= 0, over
+
+
+def test_a_page_can_be_matched_to_a_receipt():
+    """When it was graded and handed in, and which bytes; nothing else differs between two runs."""
+    of = grading(make("ada"), stamp="2026-03-02 10:11")
+    (one,) = of.collected.submissions
+    digest = hashlib.sha256(b"the notebook").hexdigest()
+    of = replace(of, collected=replace(of.collected, submissions=(replace(one, sha256=digest),)))
+    page = report(of, "ada")
+    assert (
+        f"handed in 2026-03-02 10:11, SHA-256 begins with <code>{digest[:12]}</code>. Graded 2026-01-01 00:00 UTC."
+        in page
+    )
+    assert digest not in page
+    later = tuple(replace(m, result=replace(m.result, at="2027-05-06T08:07:06+01:00")) for m in of.marks)
+    assert report(replace(of, marks=later), "ada") == page.replace("2026-01-01 00:00 UTC", "2027-05-06 07:07 UTC")
+
+
+def test_what_is_wrong_with_a_file_stands_on_the_page_once():
+    why = "x.ipynb can't be graded: it is not JSON"
+    marks = [
+        replace(m, result=replace(m.result, evidence=(Evidence("an answer", ok=False, seen=why),)), reasons=(why,))
+        for m in make("ada", verdict=Verdict.NOT_ANSWERED)
+    ]
+    of = grading(marks, notes=(why,))
+    assert report(of, "ada").count("it is not JSON") == 1
+    assert "Note: " not in junit_xml(of), "seen says it"

@@ -15,7 +15,7 @@ import pytest
 
 from labkit.course import lay, write_notebook
 from labkit.errors import LabkitError, UsageError
-from labkit.grading import crew, grade, journal
+from labkit.grading import crew, grade, journal, outdir
 from labkit.grading.crew import Crew
 from labkit.grading.marks import Mark, fingerprint
 
@@ -43,7 +43,7 @@ def class_of(directory: Path, answers: dict[str, str]) -> Path:
 
 
 def run(submissions, out, **options):
-    return grade.grade([submissions], out, labs=NOTEBOOKS, key=b"k", **{"workers": 2} | options)
+    return grade.grade([submissions], out, labs=NOTEBOOKS, **{"workers": 2, "key": b"k"} | options)
 
 
 def verdicts(grading):
@@ -101,8 +101,12 @@ def test_where_nothing_can_start(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="can't confine"):
         run(submissions, tmp_path / "a", unsafe=True)
     monkeypatch.setattr(crew, "COMMAND", (sys.executable, "-c", "raise SystemExit('no torch here')"))
-    with pytest.raises(LabkitError, match="could not start: exit status 1: no torch here"):
-        run(submissions, tmp_path / "b")
+    blank = submissions / "blank" / f"{LAB.stem}.ipynb"
+    blank.parent.mkdir()
+    blank.write_bytes(LAB.path.read_bytes())
+    for _ in range(2):  # the first leaves nothing that the second would take for marks
+        with pytest.raises(LabkitError, match="could not start: exit status 1: no torch here"):
+            run(submissions, tmp_path / "b")
 
 
 def test_resume_keeps_what_is_the_same_and_nothing_else(tmp_path):
@@ -122,8 +126,12 @@ def test_resume_keeps_what_is_the_same_and_nothing_else(tmp_path):
     assert {v for k, v in verdicts(changed).items() if k[0] == "ben"} == {("passed", 2)}
     assert len(written(out)) == 3 * n, "no mark is there twice"
 
-    other_key = grade.grade([submissions], out, labs=NOTEBOOKS, key=b"other", workers=2, resume=True)
-    assert other_key.kept == 0
+    with pytest.raises(UsageError, match="made with another course key: give the first one, or another --out"):
+        run(submissions, out, key=b"other", resume=True)
+    noted = json.loads((out / outdir.RUN).read_text())
+    assert noted["key"] == outdir.fingerprint(b"k")
+    (out / outdir.RUN).write_text(json.dumps({"isolation": noted["isolation"]}))  # of a labkit that noted no key
+    assert run(submissions, out, key=b"other", resume=True).kept == 0
 
 
 def test_since_takes_marks_of_an_earlier_run(tmp_path):
@@ -134,6 +142,10 @@ def test_since_takes_marks_of_an_earlier_run(tmp_path):
     tuesday = run(submissions, tmp_path / "tuesday", since=tmp_path / "monday")
     assert (tuesday.judged, tuesday.kept) == (n, n)
     assert verdicts(tuesday) == verdicts(run(submissions, tmp_path / "fresh"))
+    wednesday = run(submissions, tmp_path / "wednesday", since=tmp_path / "tuesday" / journal.NAME)
+    assert (wednesday.judged, wednesday.isolation) == (0, tuesday.isolation), "told, though no answer was run"
+    assert json.loads((tmp_path / "wednesday" / outdir.RUN).read_text())["isolation"] == tuesday.isolation
+    assert any(line.startswith("isolation: made up") for line in grade.lines(wednesday))
     same = run(submissions, tmp_path / "tuesday", since=tmp_path / "tuesday" / journal.NAME)
     assert same.kept == 2 * n
 
