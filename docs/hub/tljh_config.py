@@ -2,8 +2,8 @@
 
 Save as /opt/tljh/config/jupyterhub_config.d/labkit.py, then `sudo tljh-config reload`.
 
-    sudo -E /opt/tljh/user/bin/pip install 'labkit[labs,grade]' nbgitpuller     # what learners run
-    sudo /opt/tljh/hub/bin/pip install 'labkit[hub]'                            # the board and the inbox
+    sudo -E /opt/tljh/user/bin/pip install '/path/to/checkout[labs,grade]' nbgitpuller    # what learners run
+    sudo /opt/tljh/hub/bin/pip install '/path/to/checkout[hub]'                           # the board and the inbox
     sudo tljh-config set limits.memory 3G                                       # systemd holds both
     sudo tljh-config set limits.cpu 2
     sudo tljh-config set services.cull.timeout 3600
@@ -29,7 +29,10 @@ c.Authenticator.allowed_users = {*LEARNERS, *TEACHERS}
 link = {"repo": COURSE, "branch": "main", "targetPath": "labkit-course",
         "urlpath": "lab/tree/labkit-course/notebooks/00_start_here.ipynb"}  # fmt: skip
 c.Spawner.default_url = f"/git-pull?{urlencode(link)}"
-c.Spawner.args = ["--ServerApp.jpserver_extensions=labkit.hub.kernel_provisioner=True"]
+c.Spawner.args = [
+    "--ServerApp.jpserver_extensions=labkit.hub.kernel_provisioner=True",
+    "--ServerApp.terminado_settings=shell_command=/bin/bash",  # no login shell, which would set PATH anew
+]
 c.Spawner.environment = {
     "LABKIT_COURSE_KEY": KEY,
     "LABKIT_BOARD": f"{BOARD}/services/board/",

@@ -30,22 +30,31 @@ def password() -> str:
     return "-".join("".join(secrets.choice(LETTERS) for _ in range(4)) for _ in range(WORDS))
 
 
+def check(names: Sequence[str]) -> None:
+    """Raises LabkitError where a name belongs to an account that labkit didn't make; makes nothing."""
+    for name in names:
+        try:
+            account = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if account.pw_gecos.split(",")[0] != COMMENT:
+            raise LabkitError(f"{name} is an account of this machine already: give that person another name")
+
+
 def ensure(names: Sequence[str], place: Path) -> dict[str, str]:
     """Make the accounts that are missing, with home directories nobody else can open; name -> password, all of them.
 
     Passwords are kept in DIR/passwords.csv, readable by root alone, so that a second start changes none.
     Raises LabkitError: a name belongs to an account that labkit didn't make, or the machine refuses an account.
     """
+    check(names)
     known = read(place)
     for name in names:
         try:
-            account = pwd.getpwnam(name)
+            pwd.getpwnam(name)
         except KeyError:
             _call([_tool("useradd"), "--create-home", "--shell", "/bin/bash", "--comment", COMMENT, name], name)
             known.pop(name, None)
-        else:
-            if account.pw_gecos.split(",")[0] != COMMENT:
-                raise LabkitError(f"{name} is an account of this machine already: give that person another name")
         home = Path(pwd.getpwnam(name).pw_dir)
         if home.is_dir() and not home.is_symlink():
             home.chmod(0o700)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -71,7 +72,7 @@ class Classroom:
 
     @property
     def address(self) -> str:
-        """Where people point their browsers on this machine."""
+        """Where the hub listens, as an address that this machine can open."""
         return f"http://{self.host}:{self.port}/"
 
     def save(self) -> None:
@@ -103,8 +104,10 @@ class Classroom:
 def read_names(file: Path) -> tuple[str, ...]:
     """Names from a file, one a line; empty lines and what follows # are left out. Raises UsageError."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()  # Windows writes a mark at the beginning
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} can't be read as names: it isn't UTF-8; save it as that") from None
+    except (OSError, ValueError) as error:
         raise UsageError(f"{file} can't be read as names: {error}") from None
     return tuple(name for line in lines if (name := line.partition("#")[0].strip()))
 
@@ -113,5 +116,12 @@ def names(given: Sequence[str]) -> tuple[str, ...]:
     """Names given one by one or, where a word is a file, one a line in it."""
     found: list[str] = []
     for word in given:
-        found += read_names(Path(word)) if not NAME.fullmatch(word) or Path(word).is_file() else [word]
+        if os.path.exists(word) and not (NAME.fullmatch(word) and os.path.isdir(word)):
+            found += read_names(Path(word))
+        elif NAME.fullmatch(word):
+            found.append(word)
+        else:
+            raise UsageError(
+                f"{word!r} is neither an account's name (lower-case letters, digits, - and _) nor a file of names"
+            )
     return tuple(found)

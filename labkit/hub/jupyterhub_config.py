@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from labkit.hub import kernel_provisioner
+from labkit.hub import kernel_provisioner, running
 from labkit.hub.classroom import Classroom
 
 c: Any = get_config()  # type: ignore[name-defined] # noqa: F821 - JupyterHub defines it
@@ -31,13 +31,14 @@ c.ConfigurableHTTPProxy.command = [os.environ["LABKIT_HUB_PROXY"]]
 c.ConfigurableHTTPProxy.pid_file = str(place / "proxy.pid")
 
 # State.
-c.JupyterHub.db_url = f"sqlite:///{place}/jupyterhub.sqlite"
+c.JupyterHub.db_url = f"sqlite:///{place}/{running.DATABASE}"
 c.JupyterHub.cookie_secret_file = str(place / "cookie_secret")
 c.JupyterHub.cleanup_servers = True  # a hub that ends takes its learners' servers along; files stay
 c.JupyterHub.concurrent_spawn_limit = 0  # no limit: a class comes at once, and whoever is over one gets an error page
 
 # Who may come in. Nobody who isn't named here.
 c.Authenticator.allowed_users = set(classroom.everybody)
+c.Authenticator.allow_existing_users = False  # nor who was named once
 c.Authenticator.admin_users = set()  # teachers need no rights over the hub itself
 if own_accounts:
     c.JupyterHub.authenticator_class = "pam"
@@ -61,6 +62,7 @@ c.Spawner.args = [
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     "--LabApp.extension_manager=readonly",
     "--ServerApp.websocket_ping_interval=30000",
+    "--ServerApp.terminado_settings=shell_command=/bin/bash",  # no login shell, which would set PATH anew
 ]
 
 # The course: a git repository. nbgitpuller brings it into each learner's own directory, and merges later updates.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import importlib.util
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from labkit.atomic_file import write_atomic
 from labkit.errors import LabkitError
+from labkit.hub import accounts
 from labkit.hub.classroom import Classroom
 
 ROOM = 200 * 2**20
@@ -23,7 +25,10 @@ KEY_MARK = "course-key.sha256"
 
 
 def check(classroom: Classroom, key: bytes) -> str:
-    """Look at everything before anything starts; the proxy's command. Raises LabkitError at the first lack."""
+    """Look at everything before anything is made; the proxy's command. Raises LabkitError at the first lack."""
+    there = _existing(classroom.place)
+    if not there.is_dir():
+        raise LabkitError(f"--dir {classroom.place} can't be made: {there} is a file; give another one")
     if importlib.util.find_spec("jupyterhub") is None:
         raise LabkitError("JupyterHub is not installed here: pip install 'labkit[hub]'")
     proxy = proxy_command()
@@ -32,6 +37,7 @@ def check(classroom: Classroom, key: bytes) -> str:
             "accounts of their own for learners need root: sudo labkit hub, or --shared to try the hub out"
         )
     if classroom.accounts == "own":
+        accounts.check(classroom.everybody)
         _reachable(classroom.place, "the classroom")
         for python in (sys.executable, os.path.realpath(sys.executable)):
             _reachable(Path(python).parent, "this Python")
@@ -70,15 +76,20 @@ def proxy_command() -> str:
 def _reachable(place: Path, what: str) -> None:
     """Learners' accounts must be able to open the course and run this Python."""
     for directory in (place, *place.parents):
-        if not directory.stat().st_mode & 0o001:
+        if directory.exists() and not directory.stat().st_mode & 0o001:
             raise LabkitError(
                 f"{what} lies in {place}, and learners can't enter {directory}: put it elsewhere, such as below /srv,"
                 f" or chmod o+x {directory}"
             )
 
 
+def _existing(place: Path) -> Path:
+    """`place`, or where it isn't made yet what is there above it."""
+    return next(path for path in (place, *place.parents) if path.exists())
+
+
 def _room(place: Path) -> None:
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(_existing(place)).free
     if free < ROOM:
         raise LabkitError(
             f"only {free // 2**20} MiB are free at {place}: free {ROOM // 2**20} MiB there, or give another --dir"
@@ -86,12 +97,23 @@ def _room(place: Path) -> None:
 
 
 def _port(classroom: Classroom) -> None:
+    nowhere = f"--host {classroom.host} isn't an address of this machine: give 127.0.0.1 or 0.0.0.0"
+    if not classroom.host:  # bind would take it for 0.0.0.0
+        raise LabkitError(nowhere)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((classroom.host, classroom.port))
+        except (socket.gaierror, UnicodeError):
+            raise LabkitError(nowhere) from None
         except OSError as error:
-            why = "is in use" if error.errno == 98 else f"can't be used ({(error.strerror or str(error)).lower()})"
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise LabkitError(nowhere) from None
+            why = (
+                "is in use"
+                if error.errno == errno.EADDRINUSE
+                else f"can't be used ({(error.strerror or str(error)).lower()})"
+            )
             raise LabkitError(
                 f"port {classroom.port} on {classroom.host} {why}: give another --port, or stop what listens there"
             ) from None
@@ -99,14 +121,21 @@ def _port(classroom: Classroom) -> None:
 
 def _same_key(place: Path, key: bytes) -> None:
     """Refuse another course key than the one the class began with: every learner's figures would change."""
-    mark = hashlib.sha256(b"labkit course key\0" + key).hexdigest().encode()
     known = None
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         known = (place / KEY_MARK).read_bytes()
-    if known is None:
-        write_atomic(place / KEY_MARK, mark)
-    elif known != mark:
+    if known not in (None, _mark(key)):
         raise LabkitError(
             f"this is not the course key that the classroom in {place} began with: every learner's figures would"
             " change. Give the first key again (LABKIT_COURSE_KEY or --key), or start a new --dir"
         )
+
+
+def keep_key(place: Path, key: bytes) -> None:
+    """Remember which key the class began with, so that the next start refuses another."""
+    if not (place / KEY_MARK).exists():
+        write_atomic(place / KEY_MARK, _mark(key))
+
+
+def _mark(key: bytes) -> bytes:
+    return hashlib.sha256(b"labkit course key\0" + key).hexdigest().encode()

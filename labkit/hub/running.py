@@ -22,6 +22,7 @@ from labkit.errors import LabkitError
 from labkit.hub.classroom import Classroom
 
 LOG = "hub.log"
+DATABASE = "jupyterhub.sqlite"
 START_S = 120.0
 END_S = 30.0
 
@@ -33,6 +34,21 @@ def free_ports(count: int) -> list[int]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [int(one.getsockname()[1]) for one in sockets]
+
+
+def reached_at(classroom: Classroom) -> str:
+    """The address for people: this machine's own where the hub listens on all of them."""
+    if classroom.host not in ("0.0.0.0", "0"):
+        return classroom.address
+    return f"http://{_own_address() or socket.gethostname()}:{classroom.port}/"
+
+
+def _own_address() -> str:
+    """The address with which this machine reaches others; "" where it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("192.0.2.254", 9))  # an address for documentation; UDP: nothing is sent
+        return str(probe.getsockname()[0])
+    return ""
 
 
 @contextlib.contextmanager
@@ -54,6 +70,7 @@ def hub(
     config = Path(__file__).parent / "jupyterhub_config.py"
     log = classroom.place / LOG
     begun = log.stat().st_size if log.exists() else 0
+    _forget_others(classroom)
     _adopt_orphans()
     with log.open("ab") as out:
         process = subprocess.Popen(
@@ -71,6 +88,32 @@ def hub(
         yield process
     finally:
         _end(process)
+
+
+def _forget_others(classroom: Classroom) -> None:
+    """Take from the hub's database whoever left the class, with their sessions and tokens, and everybody's groups.
+
+    JupyterHub itself only ever adds: who was in once could come in again, and a teacher would stay one.
+    """
+    file = classroom.place / DATABASE
+    if not file.exists():
+        return
+    from jupyterhub import orm
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with orm.new_session_factory(f"sqlite:///{file}")() as database:
+            for user in database.query(orm.User):
+                if user.name in classroom.everybody:
+                    user.groups = []  # the configuration fills them
+                else:
+                    database.delete(user)
+            database.commit()
+    except orm.DatabaseSchemaMismatch:
+        return  # the hub says so itself
+    except SQLAlchemyError as error:
+        why = str(error).splitlines()[0]
+        raise LabkitError(f"{file} can't be used ({why}): move it away, and the hub makes a new one") from None
 
 
 def _await(classroom: Classroom, process: subprocess.Popen[bytes], log: Path, begun: int) -> None:

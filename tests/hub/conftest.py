@@ -70,9 +70,11 @@ class Room:
         with (self.place / accounts.PASSWORDS).open() as file:
             return next(row["password"] for row in csv.DictReader(file) if row["name"] == self.names[who])
 
-    def start(self) -> None:
+    def start(self, *given: str) -> str:
+        """Start it with the class's names and port, or with what is given instead; what the command has said."""
         people = [f"--learner={self.names[who]}" for who in ("ada", "bob", "eve")] + [f"--teacher={self.names['tess']}"]
-        words = [sys.executable, "-m", "labkit.cli", "hub", f"--dir={self.place}", f"--port={self.port}", *people]
+        words = [sys.executable, "-m", "labkit.cli", "hub", f"--dir={self.place}"]
+        words += given or [f"--port={self.port}", *people]
         said = self.place.with_suffix(".said")
         with said.open("wb") as out:
             self.process = subprocess.Popen(
@@ -84,6 +86,7 @@ class Room:
             assert self.process.poll() is None, said.read_text()
             assert time.monotonic() < deadline, said.read_text()
             time.sleep(0.1)
+        return said.read_text()
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         assert self.process is not None
@@ -149,7 +152,7 @@ def room():
     if why := impossible():
         (pytest.fail if os.environ.get("LABKIT_REQUIRE_HUB") else pytest.skip)(why)
     mark = secrets.token_hex(2)
-    names = {who: f"lk{who}{mark}" for who in ("ada", "bob", "eve", "tess")}
+    names = {who: f"lk{who}{mark}" for who in ("ada", "bob", "eve", "dora", "tess")}
     place = Path(tempfile.mkdtemp(prefix="labkit-test-", dir="/srv"))
     place.chmod(0o711)
     with socket.socket() as free:

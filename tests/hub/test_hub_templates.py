@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "classroom.md").read_text(encoding="utf-8")
 OURS = Path(labkit.__file__).parent / "hub" / "jupyterhub_config.py"
 
+TERMINAL = "--ServerApp.terminado_settings=shell_command=/bin/bash"
+
 
 def configured(source: str) -> Config:
     config = Config()
@@ -63,13 +65,15 @@ def test_the_littlest_jupyterhub_gives_the_same_rights(ours, tmp_path):
     assert rights(theirs) == rights(ours)
     assert theirs.Authenticator.allowed_users == ours.Authenticator.allowed_users
     assert set(theirs.Spawner.environment) <= {*ours.Spawner.environment, "LABKIT_COURSE_KEY"}
-    assert theirs.Spawner.args[0] in ours.Spawner.args
+    assert set(theirs.Spawner.args) <= {*ours.Spawner.args}
+    assert TERMINAL in theirs.Spawner.args
 
 
 def test_kubernetes_gives_the_same_rights(ours):
     chart = values()
     theirs = configured(chart["hub"]["extraConfig"]["labkit"])
     assert rights(theirs) == rights(ours)
+    assert TERMINAL in theirs.Spawner.args
     assert set(chart["singleuser"]["extraEnv"]) <= set(ours.Spawner.environment)
     ports = {int(one["url"].rpartition(":")[2]) for one in theirs.JupyterHub.services}
     assert {one["port"] for one in chart["hub"]["service"]["extraPorts"]} == ports
@@ -92,7 +96,16 @@ def test_the_errors_that_the_guide_names_are_those_of_the_code():
     table = GUIDE.partition("## When things break")[2].partition("\n## ")[0]
     named = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
     assert len(named) >= 10
-    examples = {"8000": "", "127.0.0.1": "", "120 MiB": "MiB", "/srv/class": "", "/root": "", "ada": "", "...": ""}
+    examples = {
+        "10.0.0.9": "",
+        "8000": "",
+        "127.0.0.1": "",
+        "120 MiB": "MiB",
+        "/srv/class": "",
+        "/root": "",
+        "ada": "",
+        "...": "",
+    }
     for line in named:
         parts = re.split("|".join(map(re.escape, examples)), line)
         for part in parts:
