@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from labkit.cli.options import Json, app
+from labkit.cli.words import counted
 
 
 @app.command()
@@ -29,20 +30,31 @@ def collect(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Gets a directory for each learner, ready for labkit grade.")
     ],
+    until: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="The last hand-ins up to then: 2026-03-02T18:00+01:00; no zone: UTC."),
+    ] = "",
+    lab: Annotated[str, typer.Option(metavar="NN", help="Only this lab, such as 01.")] = "",
     as_json: Json = False,
 ) -> int:
-    """Bring the newest hand-ins of the class here (teachers, from their server on the hub). Files already here stay."""
+    """Bring the newest hand-ins of the class here (teachers, from their server on the hub). Files already here stay.
+
+    Each learner gets a folder a lab: the notebook, and timestamp.txt with the time of its hand-in. Teachers' own
+    hand-ins are trials and are left out.
+    """
     from labkit.hub.inbox_client import collect as bring
 
-    fresh = bring(out)
+    done = bring(out, until=until, lab=lab)
     if as_json:
-        print(json.dumps([asdict(one) for one in fresh]))
-    else:
-        print(
-            "\n".join(
-                [*(f"{one.learner}/{one.name}: hand-in {one.number}" for one in fresh), f"{len(fresh)} new in {out}"]
-            )
-        )
+        print(json.dumps([asdict(one) for one in done.fresh]))
+        return 0
+    for one in done.fresh:
+        print(f"{one.learner}/{one.name}: hand-in {one.number}, taken {one.at}")
+    for one in done.late:
+        print(f"{one.learner}/{one.name}: left out, first handed in after {until}")
+    if done.of_teachers:
+        print(f"left out: {counted(done.of_teachers, 'hand-in')} of teachers")
+    print(f"{len(done.fresh)} new in {out}{f', of lab {lab}' if lab else ''}")
     return 0
 
 
@@ -51,10 +63,16 @@ def feedback(
     grading: Annotated[Path, typer.Argument(metavar="DIR", help="What labkit grade --out wrote.")],
     learners: Annotated[list[str] | None, typer.Argument(metavar="[LEARNER]...", help="Only these; else all.")] = None,
 ) -> int:
-    """Give each learner the report of their grading (teachers, from their server on the hub)."""
-    from labkit.grading.outputs import LEARNERS
-    from labkit.hub.inbox_client import give_feedback, handed_in
+    """Give each learner the report of their grading (teachers, from their server on the hub).
 
-    given = give_feedback(grading / LEARNERS, learners or handed_in())
-    print(f"{len(given)} learners have their report: {', '.join(given)}")
+    A report that they had before stays, under its date.
+    """
+    from labkit.grading.outputs import LEARNERS
+    from labkit.hub.inbox_client import give_feedback
+
+    given, without = give_feedback(grading / LEARNERS, learners)
+    have = "has" if len(given) == 1 else "have"
+    print(f"{counted(len(given), 'learner')} {have} their report: {', '.join(given)}")
+    if without:
+        print(f"handed in, but without a report in {grading}: {', '.join(without)}")
     return 0

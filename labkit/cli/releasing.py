@@ -12,7 +12,12 @@ import typer
 import labkit
 from labkit.cli import FAULT
 from labkit.cli.options import Json, app
+from labkit.cli.words import counted
 from labkit.errors import UsageError
+
+BY_NAME = (
+    "learners will install labkit by its name, and it isn't on PyPI yet: give --wheel FILE (pip wheel --no-deps .)"
+)
 
 
 @app.command()
@@ -30,7 +35,7 @@ def release(
     The same labs give the same bytes. Nobody's file is overwritten: in DIR only an earlier release, unedited.
     """
     from labkit.cli.places import course_dir
-    from labkit.course.release import Refused, bundle, stamp, write_directory, write_zip, zipped
+    from labkit.course.release import Refused, bundle, keep_others, stamp, write_directory, write_zip, zipped
 
     when = stamp()
     course = course_dir()
@@ -43,6 +48,8 @@ def release(
         print(error)
         print("labkit release: nothing was written", file=sys.stderr)
         return FAULT
+    if labs:
+        keep_others(made.labs, out)
     if zip_file is not None:
         write_zip(zipped(made.files, when), zip_file)
     write_directory(made.files, out, when)
@@ -51,7 +58,10 @@ def release(
         said = {"out": str(out), "zip": zip_file and str(zip_file), "labs": [lab.number for lab in made.labs]}
         print(json.dumps({**said, "files": list(made.files), "answers_looked_for": made.secrets}))
     else:
-        print(f"{out}: labs {', '.join(lab.number for lab in made.labs)}, {len(made.files)} files; {looked}")
+        which = f"{'lab' if len(made.labs) == 1 else 'labs'} {', '.join(lab.number for lab in made.labs)}"
+        print(f"{out}: {which}, {counted(len(made.files), 'file')}; {looked}")
+    if wheel is None:
+        print(BY_NAME, file=sys.stderr)
     return 0
 
 

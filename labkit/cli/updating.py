@@ -11,6 +11,7 @@ import typer
 
 from labkit.cli import FAULT
 from labkit.cli.options import Json, app
+from labkit.cli.words import counted
 from labkit.errors import LabkitError, UsageError
 
 
@@ -51,8 +52,12 @@ def update(
             print(f"labkit update: {error}", file=sys.stderr)  # the others go on
             failed = True
     for one in [] if as_json else done:
-        kept = f"{one.answers} answers and {one.own} cells of yours kept" if one.copy or not one.changes else ""
-        head = "nothing to do" if not one.changes else f"{len(one.changes)} changes"
+        kept = (
+            f"{counted(one.answers, 'answer')} and {counted(one.own, 'cell')} of yours kept"
+            if one.copy or not one.changes
+            else ""
+        )
+        head = "nothing to do" if not one.changes else counted(len(one.changes), "change")
         print("; ".join(part for part in (f"{one.path}: {head}", kept) if part))
         print("".join(f"  {line}\n" for line in one.changes), end="")
         if one.copy and not dry_run:

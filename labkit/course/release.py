@@ -193,6 +193,17 @@ def write_directory(files: Mapping[str, bytes], out: Path, when: int) -> None:
         os.utime(out / name, (when, when))  # after the files: writing one touches its directory
 
 
+def keep_others(labs: Sequence[Lab], out: Path) -> None:
+    """UsageError where an earlier bundle at `out` holds other labs: writing these alone would delete them."""
+    there = {PurePosixPath(name) for name in _earlier(out) if name.endswith(".ipynb")}
+    lost = {path.name[:2] for path in there if path.parent == PurePosixPath(LABS) and (out / path).is_file()}
+    lost -= {lab.number for lab in labs}
+    if lost:
+        which = f"{'lab' if len(lost) == 1 else 'labs'} {', '.join(sorted(lost))}"
+        it = "it" if len(lost) == 1 else "them"
+        raise UsageError(f"{out} holds {which} that you didn't name: name {it} too, or give a new --out")
+
+
 def _earlier(out: Path) -> dict[str, str]:
     """path -> sha256 by the manifest of the bundle that is there."""
     try:

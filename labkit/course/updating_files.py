@@ -69,7 +69,7 @@ def update(lab: Lab, mine: Path, *, write: bool = True, now: datetime | None = N
     if merged.notebook == notebook:
         return Updated(mine, lab.stem, None, (), merged.answers, merged.own)
     content = dumps(merged.notebook).encode()
-    changes = merged.changes or ("notebook: which cells are the lab's is noted in it",)
+    changes = merged.changes or ("from now on the notebook notes which cells are the lab's",)
     place = _free(path, now or datetime.now())
     if write:
         try:

@@ -12,12 +12,14 @@ async function refresh() {
       return;
     }
     if (answer.ok && answer.status !== 204) {
-      const focused = document.activeElement && document.activeElement.getAttribute("href");
+      const focused = live.contains(document.activeElement) && nameOf(document.activeElement);
+      const open = [...live.querySelectorAll("details[open]")].map((part) => part.id);
       const scrolled = [...live.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
       live.innerHTML = await answer.text();
       shown = answer.headers.get("X-Shown") || "";
+      open.forEach((id) => { const part = document.getElementById(id); if (part) part.open = true; });
       live.querySelectorAll(".scroll").forEach((part, i) => { part.scrollLeft = scrolled[i] || 0; });
-      const again = focused && [...live.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused);
+      const again = focused && [...live.querySelectorAll("a, [id]")].find((part) => nameOf(part) === focused);
       if (again) again.focus({ preventScroll: true });
     }
     say("");
@@ -25,6 +27,9 @@ async function refresh() {
     say("The board can't be reached just now; what you see is from before.");
   }
   setTimeout(refresh, 2000);
+}
+function nameOf(part) {
+  return part.getAttribute("href") || part.id;
 }
 function say(words) {
   const place = document.getElementById("connection");

@@ -67,7 +67,8 @@ class Front(_BoardHandler):
             lab, chosen = self.wanted()
             body = _class_body(self.classroom.learners, self.board, lab, chosen, prefix)
             page = self.fragment(f"{prefix}part{f'?lab={lab}' if lab else ''}", body)
-            self.finish(board_pages.shell("Progress of the class", prefix, self.who, [page]))
+            title = f"Progress of the class{f': lab {lab}' if lab else ''}"
+            self.finish(board_pages.shell(title, prefix, self.who, [board_pages.SKIP, page]))
         else:
             self.finish(_own_page(self, self.who))
 
@@ -158,7 +159,7 @@ def routes() -> list[tuple[Any, ...]]:
         (r"(part/|)learner/([^/]+)", Learner),
         (r"api/results", Results),
         (r"static/(page\.css)", StaticFileHandler, {"path": str(style)}),
-        (r"static/(board\.js)", StaticFileHandler, {"path": str(Path(__file__).parent)}),
+        (r"static/(board\.(?:js|css))", StaticFileHandler, {"path": str(Path(__file__).parent)}),
     ]
 
 

@@ -14,6 +14,9 @@ from labkit.hub.board_state import Person
 STUCK = 3
 """Failed attempts at the exercise a learner is at, none passed: worth a visit."""
 
+AWAY = 48 * 60
+"""Minutes since the latest check from which somebody is away rather than at work."""
+
 
 @dataclass(frozen=True)
 class PersonRow:
@@ -62,9 +65,9 @@ class ExerciseRow:
 def people(
     names: Sequence[str], known: Mapping[str, Person], exercises: Sequence[Exercise], now: datetime
 ) -> list[PersonRow]:
-    """A row for each learner: those who are stuck first, then by what they last did, those not begun last."""
+    """A row for each learner: those who are stuck first, and in both parts who was active last; not begun last."""
     rows = [_row(name, known.get(name, {}), {one.id: one for one in exercises}, now) for name in names]
-    return sorted(rows, key=lambda row: (-row.stuck, row.minutes is None, row.minutes or 0, row.name))
+    return sorted(rows, key=lambda row: (not row.stuck, row.minutes is None, row.minutes or 0, row.name))
 
 
 def _row(name: str, person: Person, wanted: Mapping[str, Exercise], now: datetime) -> PersonRow:

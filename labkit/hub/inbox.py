@@ -11,9 +11,10 @@ from pathlib import Path
 from tornado.web import StaticFileHandler, authenticated
 
 import labkit.grading
-from labkit.grading.page import table, text
+from labkit.grading.page import text
 from labkit.hub.board_pages import shell
-from labkit.hub.inbox_store import Inbox, Receipt
+from labkit.hub.board_tables import table
+from labkit.hub.inbox_store import Inbox, Receipt, moment
 from labkit.hub.service import Handler, serve
 
 
@@ -47,7 +48,7 @@ class Front(_InboxHandler):
 
 def _hand_ins(receipts: Iterable[Receipt], *, by_learner: bool) -> str:
     heads = [("Learner", ""), ("Notebook", "")] if by_learner else [("Notebook", "")]
-    heads += [("Number", "number"), ("Taken (UTC)", ""), ("Bytes", "number"), ("SHA-256", "")]
+    heads += [("Number", "number"), ("Taken (UTC)", "when"), ("Bytes", "number"), ("SHA-256", "")]
     rows = (
         [*([text(one.learner)] if by_learner else []), text(one.name), f"{one.number}", text(one.at), f"{one.size}",
          f"<code>{one.sha256}</code>"]
@@ -77,14 +78,22 @@ class HandIn(_InboxHandler):
 
 
 class HandIns(_InboxHandler):
-    """Receipts: one's own, for a teacher the newest of everybody."""
+    """Receipts: one's own, for a teacher the newest of every learner.
+
+    A teacher's ?until=TIME gives the last ones up to then. Teachers' own are trials: they are only counted.
+    """
 
     @authenticated
     def get(self) -> None:
         """See the class."""
         self.need_member()
-        found = self.inbox.newest() if self.teaches else self.inbox.of(self.who)
-        self.write({"hand_ins": [asdict(one) for one in found]})
+        if not self.teaches:
+            self.write({"hand_ins": [asdict(one) for one in self.inbox.of(self.who)]})
+            return
+        until = self.get_query_argument("until", "")
+        found = self.inbox.newest(moment(until) if until else None)
+        kept = [asdict(one) for one in found if one.learner not in self.classroom.teachers]
+        self.write({"hand_ins": kept, "of_teachers": len(found) - len(kept)})
 
 
 class Content(_InboxHandler):
@@ -127,19 +136,23 @@ class Feedback(_InboxHandler):
         self.finish(page)
 
 
-def main() -> None:
-    """Run the service; everything it needs is in its environment."""
+def routes() -> list[tuple[object, ...]]:
+    """Paths below the service's prefix."""
     lab = r"([0-9]{2}_[a-z0-9_]+\.ipynb)"
-    rules: list[tuple[object, ...]] = [
+    return [
         (r"", Front),
         (r"api/hand-in/([^/]+)", HandIn),
         (r"api/hand-ins", HandIns),
         (rf"api/hand-ins/([^/]+)/{lab}/([0-9]+)", Content),
         (r"(?:api/)?feedback/([^/]+)/([^/]+)", Feedback),
         (r"static/(page\.css)", StaticFileHandler, {"path": str(Path(labkit.grading.__file__).parent)}),
-        (r"static/(board\.js)", StaticFileHandler, {"path": str(Path(__file__).parent)}),
+        (r"static/(board\.(?:js|css))", StaticFileHandler, {"path": str(Path(__file__).parent)}),
     ]
-    serve("inbox", rules, inbox=Inbox(Path(os.environ["LABKIT_CLASSROOM"])))
+
+
+def main() -> None:
+    """Run the service; everything it needs is in its environment."""
+    serve("inbox", routes(), inbox=Inbox(Path(os.environ["LABKIT_CLASSROOM"])))
 
 
 if __name__ == "__main__":

@@ -99,12 +99,13 @@ class Inbox:
                     found.append(Receipt(learner, known, int(match[1]), match[2], facts.st_size, at))
         return found
 
-    def newest(self) -> list[Receipt]:
-        """The hand-in that counts, for each learner and notebook."""
+    def newest(self, until: datetime | None = None) -> list[Receipt]:
+        """The hand-in that counts, for each learner and notebook: the last one up to `until`, to the second."""
         found: dict[tuple[str, str], Receipt] = {}
         for folder in sorted(_directories(self._hand_ins)):
             for one in self.of(folder.name):
-                found[one.learner, one.name] = one
+                if until is None or datetime.fromisoformat(one.at) <= until:
+                    found[one.learner, one.name] = one
         return list(found.values())
 
     def content(self, receipt: Receipt) -> bytes:
@@ -116,23 +117,41 @@ class Inbox:
         return content
 
     def give_feedback(self, learner: str, name: str, content: bytes) -> None:
-        """Keep a report page for a learner, in place of an earlier one of this name."""
+        """Keep a report page for a learner. An earlier, different one of this name stays under its date, in UTC."""
         if not re.fullmatch(r"[a-z0-9_-]{1,80}\.html", name):
             raise UsageError(f"feedback {name[:40]!r} must be named like report.html")
         if len(content) > LARGEST:
             raise UsageError(f"feedback of {len(content)} bytes: at most {LARGEST}")
         folder = self._feedback / learner
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / name, content)
+        with self._lock:
+            before = folder / name
+            if before.is_file() and (old := before.read_bytes()) != content:
+                when = datetime.fromtimestamp(before.stat().st_mtime, UTC)
+                stem = f"{name.removesuffix('.html')}-{when:%Y-%m-%d-%H%M%S}"
+                tries = (f"{stem}{'' if number == 1 else f'-{number}'}.html" for number in range(1, 10_000))
+                write_atomic(next(place for one in tries if not (place := folder / one).exists()), old)
+            write_atomic(before, content)
 
     def feedback(self, learner: str) -> list[str]:
-        """Names of the pages that a learner got back."""
+        """Names of the pages that a learner got back: the one that counts, then earlier ones, latest first."""
         folder = self._feedback / learner
-        return sorted(os.listdir(folder)) if folder.is_dir() else []
+        return sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
 
     def feedback_page(self, learner: str, name: str) -> bytes | None:
         """One of them; None where there is none of this name."""
         return (self._feedback / learner / name).read_bytes() if name in self.feedback(learner) else None
+
+
+def moment(text: str) -> datetime:
+    """A date and a time in ISO 8601, UTC where it names no zone. Raises UsageError."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        found = None
+    if found is None or not re.search(r"[T ]\d", text.strip()):
+        raise UsageError(f"the time is {text[:40]!r}: give a date and a time, as 2026-03-02T18:00+01:00 (no zone: UTC)")
+    return found.replace(tzinfo=found.tzinfo or UTC)
 
 
 def _usable(name: str) -> None:

@@ -17,6 +17,8 @@ from tornado.log import app_log, enable_pretty_logging
 from tornado.web import Application, HTTPError, RequestHandler
 
 from labkit.errors import LabkitError, UsageError
+from labkit.grading.page import text
+from labkit.hub.board_pages import shell
 from labkit.hub.classroom import Classroom
 
 MAX_BODY = 64 * 2**20
@@ -68,14 +70,31 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]
         raise HTTPError(status, log_message=None, reason=why)
 
     def write_error(self, status_code: int, **given: Any) -> None:
-        """One line, as JSON for a program and as text for a person."""
+        """One line: as JSON for a program, as a page for a browser."""
         error = given.get("exc_info", (None, None))[1]
         known = isinstance(error, LabkitError)
         reason = str(error) if known else self._reason
         if known:
             self.set_status(400 if isinstance(error, UsageError) else 500)
-        self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps({"error": " ".join(reason.split())}))
+        line = " ".join(reason.split())
+        if "text/html" in self.request.headers.get("Accept", ""):
+            self.set_header("Content-Type", "text/html; charset=UTF-8")
+            self.finish(self._error_page(line))
+        else:
+            self.set_header("Content-Type", "application/json")
+            self.finish(json.dumps({"error": line}))
+
+    def _error_page(self, line: str) -> str:
+        """Why, and the way to one's own page on the board."""
+        person = getattr(self, "_current_user", None) or {}  # never asks the hub: that may be what failed
+        prefix = self.settings["prefix"]
+        board = f"{prefix.rstrip('/').rpartition('/')[0]}/board/"
+        title = {403: "This page isn't yours to see", 404: "There is no such page"}.get(self.get_status(), "An error")
+        link = (
+            "Progress of the class" if f"custom:{self.service}:teach" in person.get("scopes", ()) else "Your progress"
+        )
+        body = [f"<p>{text(line)}</p>", f'<p><a href="{text(board)}">{link}</a></p>']
+        return shell(title, prefix, str(person.get("name", "")), body, about="")
 
     def log_exception(self, kind: Any, error: Any, trace: Any) -> None:
         """What a person did wrong is one line of the log; only faults of ours bring their traceback."""
@@ -92,6 +111,18 @@ class Handler(HubOAuthenticated, RequestHandler):  # type: ignore[misc]
         self.set_header("Cache-Control", "no-store")
 
 
+class Missing(Handler):
+    """Where a service has no page."""
+
+    def prepare(self) -> None:
+        """404."""
+        self.refuse(404, f"there is no page {self.request.path[:80]}")
+
+
+COMMON: dict[str, Any] = {"default_handler_class": Missing}
+"""Settings of every service."""
+
+
 def serve(name: str, routes: Sequence[tuple[Any, ...]], **settings: Any) -> None:
     """Serve `routes`, paths below the service's prefix, until the hub ends us. All settings are in the environment."""
     enable_pretty_logging()
@@ -103,6 +134,7 @@ def serve(name: str, routes: Sequence[tuple[Any, ...]], **settings: Any) -> None
         cookie_secret=os.urandom(32),
         classroom=classroom,
         prefix=prefix,
+        **COMMON,
         **settings,
     )
     HubOAuth.instance().cache_max_age = 5  # a right that was taken away is gone after seconds

@@ -221,6 +221,38 @@ def test_some_labs_only_and_an_unknown_one(tmp_path, monkeypatch, capsys):
     assert "no lab '42': the labs are 00, 01" in capsys.readouterr().err
 
 
+def test_labs_that_were_not_named_are_not_deleted(course, capsys):
+    text = (course / "77_demo.ipynb").read_text()
+    (course / "78_more.ipynb").write_text(text)
+    (course / "79_third.ipynb").write_text(text)
+    assert main(["release", "--out", "full"]) == 0, capsys.readouterr()
+    before = everything(Path("full"))
+    capsys.readouterr()
+    assert main(["release", "78", "--out", "full", "--zip", "full.zip"]) == 2
+    said = capsys.readouterr().err
+    assert "full holds labs 77, 79 that you didn't name: name them too, or give a new --out" in said
+    assert said.count("\n") == 1
+    assert everything(Path("full")) == before
+    assert not Path("full.zip").exists(), "nothing was written"
+    assert main(["release", "77", "78", "79", "--out", "full"]) == 0
+    assert main(["release", "78", "--out", "new"]) == 0
+    assert "new: lab 78, " in capsys.readouterr().out
+    (course / "79_third.ipynb").unlink()
+    assert main(["release", "--out", "full"]) == 0, "a lab that the course has no more goes"
+    assert not Path("full/notebooks/79_third.ipynb").exists()
+
+
+def test_it_says_that_learners_need_a_wheel(course, capsys):
+    line = "it isn't on PyPI yet: give --wheel FILE (pip wheel --no-deps .)"
+    assert main(["release", "--out", "out", "--json"]) == 0
+    said = capsys.readouterr()
+    assert line in said.err
+    assert json.loads(said.out)["out"] == "out"
+    Path("labkit-0.1.0-py3-none-any.whl").write_bytes(b"")
+    assert main(["release", "--out", "out", "--wheel", "labkit-0.1.0-py3-none-any.whl"]) == 0
+    assert "PyPI" not in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_bundle_with_labkits_wheel_installs_from_itself(course, tmp_path):
     wheel = tmp_path / "labkit-0.1.0-py3-none-any.whl"

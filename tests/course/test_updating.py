@@ -193,7 +193,8 @@ def test_a_bundle_updates_a_directory_and_one_bad_notebook_stops_nothing(places,
     assert main(["update", str(bundle), str(home)]) == 1
     said = capsys.readouterr()
     assert "02_b.ipynb is not JSON" in said.err
-    assert "1 answers" in said.out
+    assert "1 answer and 0 cells of yours kept" in said.out
+    assert "1 answers" not in said.out
     assert sources(read_notebook(home / "01_a.ipynb"))["between"] == "A better sentence."
     assert read_notebook(home / "03_c.ipynb")["cells"] == read_notebook(bundle / "notebooks" / "03_c.ipynb")["cells"]
     assert main(["update", str(bundle), str(home / "01_a.ipynb"), "--json"]) == 0
@@ -300,3 +301,13 @@ def test_a_full_disk_is_said_in_one_line_and_changes_nothing(places, monkeypatch
         update(load(places[0]), places[1])
     assert places[1].read_bytes() == old
     assert [path for path in places[1].parent.rglob("*") if path.is_file()] == [places[1]]
+
+
+def test_a_note_alone_is_one_change_said_plainly(places, capsys):
+    labfactory.write(labfactory.lab(), places[0])
+    labfactory.write(begun(), places[1])
+    assert main(["update", *map(str, places)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "77_demo.ipynb: 1 change;" in said[0]
+    assert said[1] == "  from now on the notebook notes which cells are the lab's"
+    assert said[1].strip() in (Path(__file__).parents[2] / "docs/updating.md").read_text(encoding="utf-8")

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 import urllib.error
 import urllib.request
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-from tornado.httpserver import HTTPServer
-from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
-from tornado.web import Application
+from serving import served
 
 from labkit.checks.registry import exercises
-from labkit.hub import board, service
+from labkit.hub import board
 from labkit.hub.board_state import Board
-from labkit.hub.classroom import Classroom
 
 COUNT = 300
 NAMES = tuple(f"learner{number:03}" for number in range(COUNT))
@@ -48,57 +42,35 @@ class Tables(HTMLParser):
         super().__init__()
         self.tables: list[list[list[str]]] = []
         self.links: list[str] = []
+        self.within = False
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
         if tag == "tbody":
             self.tables.append([])
+            self.within = True
         elif tag == "a":
             self.links.append(dict(attrs)["href"])
-        elif self.tables and tag == "tr":
+        elif self.within and tag == "tr":
             self.tables[-1].append([])
-        elif self.tables and tag in ("th", "td") and self.tables[-1]:
+        elif self.within and tag in ("th", "td") and self.tables[-1]:
             self.tables[-1][-1].append("")
 
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self.within = False
+
     def handle_data(self, data):
-        if self.tables and self.tables[-1] and self.tables[-1][-1]:
+        if self.within and self.tables[-1] and self.tables[-1][-1]:
             self.tables[-1][-1][-1] += data
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """A served board; requests say who they are in X-Who."""
-
-    def who(handler):
-        name = handler.request.headers["X-Who"]
-        return {"name": name, "scopes": ["custom:board:teach"] if name == "tess" else []}
-
     place = tmp_path_factory.mktemp("class")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service.Handler, "get_current_user", who)
-        classroom = Classroom(Path(place), NAMES, ("tess",))
-        rules = [("/board/" + rule[0], *rule[1:]) for rule in board.routes()]
-        (listening,) = bind_sockets(0, "127.0.0.1")
-        running, loops = threading.Event(), []
-
-        def run():
-            async def begin():
-                app = Application(rules, classroom=classroom, prefix="/board/", board=Board(place), cookie_secret="x")
-                HTTPServer(app).add_socket(listening)
-                running.set()
-
-            loop = IOLoop(make_current=False)
-            loops.append(loop)
-            loop.add_callback(begin)
-            loop.start()
-            loop.close(all_fds=True)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        running.wait(10)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/board/"
-        loops[0].add_callback(loops[0].stop)
-        thread.join(10)
+    with served("board", board.routes(), place, NAMES, board=Board(place)) as found:
+        yield found
 
 
 def ask(address, path, name, body=None, **headers):
@@ -114,15 +86,19 @@ def test_a_class_of_300_reports_and_is_seen(address):
 
     _, page, _ = ask(address, "", "tess")
     seen = Tables(page)
-    held_up, learners = seen.tables
+    held_up, others, learners = seen.tables
     stuck = [name for number, name in enumerate(NAMES) if number % 7 == 0]
-    assert f"300 of 300 learners have begun; 0 had something checked in the last 10 minutes; {len(stuck)} are" in page
+    assert "300 of 300 learners have begun; 0 had something checked in the last 10 minutes;" in page
+    assert f'<a href="#who">{len(stuck)} are stuck</a>, {len(stuck)} of them not seen for days.' in page
+    assert page.index('class="skip" href="#who"') < page.index('id="live"') < page.index('<h2 id="who"')
     assert sorted(row[0] for row in learners) == sorted(NAMES), "everybody once"
     assert sorted(row[0] for row in learners[: len(stuck)]) == stuck, "those who are stuck first"
-    assert all("stuck after 3 attempts" in row[5] for row in learners[: len(stuck)])
+    assert all("stuck after 3 attempts" in row[1] for row in learners[: len(stuck)])
     assert {f"/board/learner/{name}" for name in NAMES} <= set(seen.links)
     assert CHOSEN[-1].id in held_up[0][0], "what holds most people up comes first"
-    assert held_up[0][1:3] == [f"{COUNT - len(stuck)} of {COUNT}", f"{len(stuck)}"]
+    assert (held_up[0][1], held_up[0][3]) == (f"{len(stuck)}", f"{COUNT - len(stuck)} of {COUNT}")
+    assert [len(held_up), len(others)] == [1, len(CHOSEN) - 1], "where nobody is stuck is folded"
+    assert page.index("<details") < page.index(CHOSEN[0].id) < page.index("</details>") < page.index('<h2 id="who"')
     assert "<i>the figure" not in page, "what learners sent is text"
 
     said = json.loads(ask(address, "api/results", "tess")[1])
@@ -149,3 +125,34 @@ def test_a_learner_sees_no_other(address, path):
     assert [row["name"] for row in json.loads(ask(address, "api/results", "learner002")[1])["learners"]] == [
         "learner002"
     ]
+
+
+def test_the_chosen_lab_is_said(address):
+    lab = CHOSEN[0].lab
+    page = ask(address, f"?lab={lab}", "tess")[1]
+    assert f"<h1>Progress of the class: lab {lab}</h1>" in page
+    assert f"learners have begun lab {lab};" in page
+    assert f'aria-current="page">Lab {lab}</a>' in page
+    assert "nav [aria-current] { font-weight: 700" in ask(address, "static/board.css", "tess")[1]
+    assert "learners have begun;" in ask(address, "", "tess")[1]
+
+
+@pytest.mark.parametrize(("path", "status"), [("learner/learner001", 403), ("nowhere", 404)])
+def test_a_refusal_is_a_page_for_a_browser_and_json_for_a_program(address, path, status):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(address, path, "learner002", Accept="text/html,*/*")
+    assert refused.value.code == status
+    page = refused.value.read().decode()
+    assert page.startswith("<!DOCTYPE html>")
+    assert '<a href="/board/">Your progress</a>' in page
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(address, path, "learner002")
+    assert "\n" not in json.loads(refused.value.read())["error"]
+
+
+def test_a_teachers_wrong_lab_is_a_page(address):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(address, "?lab=99", "tess", Accept="text/html")
+    page = refused.value.read().decode()
+    assert (refused.value.code, "there is no lab &#x27;99&#x27;" in page) == (404, True)
+    assert '<a href="/board/">Progress of the class</a>' in page

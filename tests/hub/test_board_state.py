@@ -96,6 +96,28 @@ def test_who_is_stuck_comes_first_and_who_has_not_begun_last():
     assert rows[2].minutes is None
 
 
+def test_among_the_stuck_who_was_active_last_comes_first():
+    known = {
+        "old": {"pipeline.makespan": standing(9, False, -7 * 24 * 60)},
+        "now": {"pipeline.makespan": standing(3, False)},
+        "ada": {"pipeline.makespan": standing(1, True, 1)},
+    }
+    rows = board_view.people([*known], known, exercises(), NOW + timedelta(minutes=8))
+    assert [row.name for row in rows] == ["now", "old", "ada"]
+    body = board_pages.class_body(["01"], "", rows, board_view.exercise_rows(known, exercises()), "/b/", 60)
+    assert "2 are stuck</a>, 1 of them not seen for days." in body
+    assert "after 9 attempts: two numbers; not seen for days" in body
+    assert "after 3 attempts: two numbers</td>" in body
+
+
+def test_where_nobody_is_stuck_all_is_folded():
+    known = {"ada": {"pipeline.makespan": standing(1, True)}}
+    rows = board_view.people(["ada"], known, exercises(), NOW)
+    body = board_pages.class_body(["01"], "", rows, board_view.exercise_rows(known, exercises()), "/b/", 60)
+    assert "<p>Nobody is stuck.</p>" in body
+    assert "1 exercise where nobody is stuck</summary>" in body
+
+
 def test_what_holds_people_up():
     known = {
         "a": {"pipeline.makespan": standing(5, False)},

@@ -80,7 +80,9 @@ def test_hand_in_collect_and_report(room, people, tmp_path):
     assert bob.labkit("submit", ROOT / "notebooks" / "01_pipeline_timeline.ipynb").returncode == 0
     collected = tess.labkit("collect", f"--out={tmp_path / 'in'}")
     assert "2 new" in collected.stdout
-    assert (tmp_path / "in" / ada.name / LAB).read_bytes() == (ROOT / "notebooks" / LAB).read_bytes()
+    assert (tmp_path / "in" / ada.name / LAB.removesuffix(".ipynb") / LAB).read_bytes() == (
+        ROOT / "notebooks" / LAB
+    ).read_bytes()
     assert "0 new" in tess.labkit("collect", f"--out={tmp_path / 'in'}").stdout
     pages = tmp_path / "marks" / "learners"
     pages.mkdir(parents=True)
