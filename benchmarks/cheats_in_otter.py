@@ -1,4 +1,4 @@
-"""The cheats that do no harm, against otter-grader: `python -m benchmarks.cheats_in_otter`; about half an hour.
+"""The cheats that do no harm, against otter-grader: `python -m benchmarks.cheats_in_otter`; up to an hour.
 
 otter-grader is none of labkit's requirements: run this with the interpreter of another virtual environment, made by
 `pip install -e '.[labs,grade]' otter-grader==7.0.0 -c constraints.txt`.
@@ -11,7 +11,8 @@ written in both of otter's formats:
 imports     a function under @test_case: it takes the learner's names and imports check and the tools itself
 doctests    `>>> check(...)`, the format that `otter assign` makes unless told otherwise: the learner's namespace
 
-Controls come first: all answers right, then all wrong. Prints the rows of the table in docs/grading-trust.md.
+A doctest swallows what a cheat prints while it runs: whether a secret was got shows under `imports`. Controls come
+first: all answers right, then all wrong. Prints the rows of the table in docs/grading-trust.md, which shows `imports`.
 """
 
 from __future__ import annotations
