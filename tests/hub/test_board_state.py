@@ -98,12 +98,12 @@ def test_who_is_stuck_comes_first_and_who_has_not_begun_last():
 
 def test_among_the_stuck_who_was_active_last_comes_first():
     known = {
-        "old": {"pipeline.makespan": standing(9, False, -7 * 24 * 60)},
+        "eve": {"pipeline.makespan": standing(9, False, -7 * 24 * 60)},
         "now": {"pipeline.makespan": standing(3, False)},
         "ada": {"pipeline.makespan": standing(1, True, 1)},
     }
     rows = board_view.people([*known], known, exercises(), NOW + timedelta(minutes=8))
-    assert [row.name for row in rows] == ["now", "old", "ada"]
+    assert [row.name for row in rows] == ["now", "eve", "ada"]
     body = board_pages.class_body(["01"], "", rows, board_view.exercise_rows(known, exercises()), "/b/", 60)
     assert "2 are stuck</a>, 1 of them not seen for days." in body
     assert "after 9 attempts: two numbers; not seen for days" in body
