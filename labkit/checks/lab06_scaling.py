@@ -84,7 +84,7 @@ def weak_efficiency(answer: Answer, context: Context) -> Iterator[Evidence]:
     from labkit.scaling import weak_scaling
     from labkit.scaling.jobs import make_sleeper
     from labkit.scaling.sketch import study_rows
-    from labkit.scaling.words import counted
+    from labkit.words import counted
 
     yield from over_inputs(answer, "weak_efficiency", run_inputs(context.rng()), EFFICIENCY_RULES)
     study = weak_scaling(make_sleeper(0.003, 0.001), batch_size=32, steps=3, intervals=5, warmup=2, data=range(64))

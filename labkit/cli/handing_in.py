@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from labkit.cli.options import Json, app
-from labkit.cli.words import counted
+from labkit.words import counted
 
 
 @app.command()

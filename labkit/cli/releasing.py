@@ -12,8 +12,8 @@ import typer
 import labkit
 from labkit.cli import FAULT
 from labkit.cli.options import Json, app
-from labkit.cli.words import counted
 from labkit.errors import UsageError
+from labkit.words import counted
 
 BY_NAME = (
     "learners will install labkit by its name, and it isn't on PyPI yet: give --wheel FILE (pip wheel --no-deps .)"

@@ -11,8 +11,8 @@ import typer
 
 from labkit.cli import FAULT
 from labkit.cli.options import Json, app
-from labkit.cli.words import counted
 from labkit.errors import LabkitError, UsageError
+from labkit.words import counted
 
 
 @app.command()

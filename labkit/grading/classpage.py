@@ -13,7 +13,7 @@ from labkit.grading.alike import Alike, alike
 from labkit.grading.grade import Grading
 from labkit.grading.marks import Mark
 from labkit.grading.page import anchor, breakable, file_name, items, page, rich, table, text
-from labkit.grading.wording import counted
+from labkit.words import counted
 
 MOST_GROUPS = 40
 MOST_FAILURES = 4  # of one exercise

@@ -19,8 +19,8 @@ from labkit.grading.finding import find
 from labkit.grading.labs import Course, judge_digest, read_course
 from labkit.grading.marks import Key, Mark, Task
 from labkit.grading.submission import Collected, Submission, collect
-from labkit.grading.wording import counted
 from labkit.grading.work import setting
+from labkit.words import counted
 
 Progress = Callable[[int, int], None]
 """Called with the number of marks made so far, and of all."""

@@ -46,7 +46,9 @@ def items(lines: Iterable[str]) -> str:
 
 
 def table(caption: str, heads: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
-    """A table; heads: (name, class) of each column; rows: cells of HTML, the first the row's name."""
+    """A table, its caption above the box that scrolls; heads: (name, class) of each column; rows: cells of HTML, the
+    first the row's name."""
+    named = f"table-{hashlib.sha256(caption.encode()).hexdigest()[:8]}"
     head = "".join(f'<th scope="col" class="{kind}">{text(name)}</th>' for name, kind in heads)
     lines = []
     for first, *others in rows:
@@ -54,8 +56,9 @@ def table(caption: str, heads: Sequence[tuple[str, str]], rows: Iterable[Sequenc
         lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     body = "\n".join(lines)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table><caption>{text(caption)}'
-        f"</caption><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+        f'<p class="caption" id="{named}">{text(caption)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{named}"><table aria-labelledby="{named}">'
+        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
     )
 
 

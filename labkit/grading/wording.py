@@ -56,11 +56,6 @@ def reasons(mark: Mark) -> list[str]:
     return [shortened(reason) for reason in mark.reasons if reason != said]
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 learner`, `2 learners`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def shortened(text: str) -> str:
     """A text of at most LONGEST characters."""
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from labkit.checks.registry import Exercise
-from labkit.grading.page import text
+from labkit.grading.page import table, text
 from labkit.hub.board_state import Person
-from labkit.hub.board_tables import table
 from labkit.hub.board_view import AWAY, ExerciseRow, PersonRow
 
 REPORTED = "What stands here was reported by the checks in the labs as they ran; marks come from the grader."

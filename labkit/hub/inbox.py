@@ -11,9 +11,8 @@ from pathlib import Path
 from tornado.web import StaticFileHandler, authenticated
 
 import labkit.grading
-from labkit.grading.page import text
+from labkit.grading.page import table, text
 from labkit.hub.board_pages import shell
-from labkit.hub.board_tables import table
 from labkit.hub.inbox_store import Inbox, Receipt, moment
 from labkit.hub.service import Handler, serve
 

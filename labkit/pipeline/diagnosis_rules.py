@@ -23,6 +23,7 @@ from labkit.pipeline.diagnosis_causes import (
 )
 from labkit.pipeline.diagnosis_record import Record
 from labkit.pipeline.remedy_replay import replay
+from labkit.words import counted
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,6 @@ def supply_is_short(record: Record) -> bool:
     return record.workers == 0 or supply_ms(record) > 0.9 * record.mean_train
 
 
-def _workers(count: int) -> str:
-    return f"{count} worker{'s' * (count != 1)}"
-
-
 @rule(TOO_FEW)
 def too_few_workers(r: Record) -> tuple[bool | None, str]:
     """More workers supply more: cores are idle, or preparing waits for something that isn't a core or a disk."""
@@ -81,17 +78,18 @@ def too_few_workers(r: Record) -> tuple[bool | None, str]:
     if not supply_is_short(r):
         return (
             False,
-            f"{_workers(workers)}: a batch each {digits(supply_ms(r))} ms, a step takes {digits(r.mean_train)}",
+            f"{counted(workers, 'worker')}: a batch each {digits(supply_ms(r))} ms, "
+            f"a step takes {digits(r.mean_train)}",
         )
     if r.more_workers is None:
-        return False, f"{_workers(workers)} for {r.cores} cores, which are busy"
+        return False, f"{counted(workers, 'worker')} for {r.cores} cores, which are busy"
     if r.with_more is None:
         return None, "there was no time to try more workers"
     if slow_storage(r).holds:
         return False, "workers wait for storage, and more of them would wait as well"
     more = r.with_more.prepare / r.more_workers
     words = (
-        f"prepare {digits(r.mean_prepare)} ms with {workers} worker{'s' * (workers != 1)}, train "
+        f"prepare {digits(r.mean_prepare)} ms with {counted(workers, 'worker')}, train "
         f"{digits(r.mean_train)} ms; "
         f"with {r.more_workers} workers prepare takes {digits(r.with_more.prepare)} ms, so a "
         f"batch each {digits(more)} ms"

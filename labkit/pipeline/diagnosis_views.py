@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from labkit import picture
 from labkit.picture import Picture
 from labkit.pipeline.diagnosis_causes import HEALTHY, MIB, UNSURE, digits
+from labkit.words import counted
 
 if TYPE_CHECKING:
     from labkit.pipeline.diagnosis import Diagnosis
@@ -130,11 +131,11 @@ def _about(d: Diagnosis, name: str) -> str:
     said = [name] if name else []
     if (r := d.record) is not None:
         hidden = "workers that can't be seen"
-        said.append(hidden if r.workers is None else f"{r.workers} worker{'s' * (r.workers != 1)}")
+        said.append(hidden if r.workers is None else counted(r.workers, "worker"))
         if r.workers:
             said.append(f"prefetch_factor {r.prefetch_factor}")
         said.append(f"batches of {digits(r.batch_size)} samples, {digits(r.batch_bytes / MIB)} MiB")
-        said.append(f"{r.cores} core{'s' * (r.cores != 1)}")
+        said.append(counted(r.cores, "core"))
     said += [f"torch {version('torch')}", f"{date.today():%-d %B %Y}"]
     return " · ".join(said)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import labkit
 from labkit.errors import UsageError
-from labkit.scaling.words import counted
+from labkit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ import pandas as pd
 from labkit import picture
 from labkit.picture import Picture
 from labkit.scaling.jobs import StepTimes, interval_times, make_sleeper
-from labkit.scaling.words import counted
 from labkit.sketching import nothing, or_nothing, plain_axes
+from labkit.words import counted
 
 
 def _no_number(whole: bool = False, **said: Any) -> str:

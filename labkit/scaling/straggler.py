@@ -12,7 +12,7 @@ import numpy as np
 
 from labkit.errors import UsageError
 from labkit.inputs import whole
-from labkit.scaling.words import counted
+from labkit.words import counted
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import UsageError
 from labkit.scaling.result import Benchmark
-from labkit.scaling.words import counted
+from labkit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

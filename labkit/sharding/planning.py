@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.errors import UsageError
 from labkit.inputs import flag, whole
 from labkit.sharding.inputs import sample_ids
+from labkit.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,7 @@ class Plan:
     def summary(self) -> str:
         """The plan in one paragraph."""
         return (
-            f"{_count(len(self.ids), 'sample')}, batch size {self.batch_size}, {_count(self.ranks, 'rank')}, "
+            f"{counted(len(self.ids), 'sample')}, batch size {self.batch_size}, {counted(self.ranks, 'rank')}, "
             f"{_RULES[self.rule]}. {self._steps_said()} "
             f"{_listed(self.duplicates, 'handed out again', 'No sample is handed out twice')}; "
             f"{_listed(self.dropped, 'dropped', 'none is dropped')}."
@@ -118,7 +119,7 @@ class Plan:
         if self.hang_risk:
             taken = ", ".join(f"rank {r} {n}" for r, n in enumerate(self.steps))
             return f"Steps differ ({taken}): a collective in every step hangs."
-        return f"{_count(self.steps[0], 'step')} on every rank."
+        return f"{counted(self.steps[0], 'step')} on every rank."
 
     def __repr__(self) -> str:
         """The summary, so that a bare `plan(...)` at the end of a cell says what it is."""
@@ -326,12 +327,8 @@ def _cannot_split(batch_size: int, ranks: int) -> str:
     )
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'s' * (n != 1)}"
-
-
 def _listed(ids: tuple[Any, ...], verb: str, none: str, most: int = 12) -> str:
     if not ids:
         return none
     shown = ", ".join(map(str, ids[:most])) + (", ..." if len(ids) > most else "")
-    return f"{_count(len(ids), 'sample')} {verb} ({shown})"
+    return f"{counted(len(ids), 'sample')} {verb} ({shown})"

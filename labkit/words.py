@@ -1,4 +1,4 @@
-"""How a report says how many of a thing there are."""
+"""How a line says how many of a thing there are."""
 
 from __future__ import annotations
 
