@@ -89,7 +89,7 @@ def _streams(orders: list[list[int]], seed: int) -> Evidence:
     fault, given = None, ""
     if ends and len(ends) < count - 1:  # at every place: nothing moves at all, which the quality says
         first = next((c for c in ends if c > 1), ends[0])
-        given = call_text("two_stage", ([list(range(count))], 8, seed, 0))
+        given = f"two_stage([list(range({count}))], 8, {seed}, 0)"
         fault = Fault(
             f"the first {first} samples out are the first {first} in, for all of {len(orders)} seeds",
             "for some seed one of those that came later is among them",
@@ -108,8 +108,7 @@ def _rest_is_shuffled(answer: Answer, streams: list[list[int]], seed: int) -> Ev
     one_way = all(order == small[0] for order in small)
     fault, given = None, ""
     if sorted_all or one_way:
-        given = call_text("two_stage", ([list(range(12))], 20, seed, 0) if one_way
-                          else ([list(range(40))], 8, seed, 0))  # fmt: skip
+        given = f"two_stage([list(range({'12))], 20' if one_way else '40))], 8'}, {seed}, 0)"
         seen = f"{small[0]}"[:80] if one_way else f"..., {str(tails[0])[1:-1]}"
         fault = Fault(
             f"{seen}: {'the same' if one_way else 'sorted'} for all of {SEEDS} seeds",
