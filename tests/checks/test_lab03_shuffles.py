@@ -50,7 +50,8 @@ def test_an_emptied_buffer_is_named_with_every_seed():
     for seed in range(10):
         card = failing(emptied, seed)
         assert card.why == "the buffer is emptied as a whole, so samples never leave their block."
-        assert card.given.startswith("two_stage([[0, 1, 2,")
+        order = eval(card.given, {"two_stage": lambda *args: list(emptied(*args)), "list": list, "range": range})
+        assert sorted(order) == list(range(40)), "the card's input can be typed in again"
 
 
 def test_inputs_of_quality_are_printed_whole():
